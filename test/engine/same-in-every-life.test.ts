@@ -380,29 +380,34 @@ describe('a model in a step', () => {
     expect(textsOf(run)).toEqual(['The cat ', 'The !']);
   });
 
-  it('ends alike in all further lives, wherever they are cut off', async () => {
+  /** What an agent makes of what the model says in its own run, and in the answer of an agent that it awaits. */
+  const listens = agentOf('listens', async (_, { call }) => `heard: ${textOf(await call('speaks', 'go'))}`);
+  it.each([
+    { name: 'that is streamed', first: [], expected: ['The cat ', 'The dog ran!'] },
+    { name: 'whose answer is awaited', first: [listens], expected: ['heard: The dog ran!'] },
+  ])('$name ends alike in all further lives, wherever they are cut off', async ({ first, expected }) => {
     const lives = [
       ['The ', 'cat ', 'sat'],
       ['The ', 'dog ', 'ran'],
     ];
     const store = new RecordingStore();
-    const first = speaks(lives);
-    const engine = await startEngine([first], store);
-    await toTheEnd(engine, await begin(engine, first, 'go', crypto.randomUUID()));
+    const agents = [...first, speaks(lives)];
+    const engine = await startEngine(agents, store);
+    await toTheEnd(engine, await begin(engine, agents[0] ?? listens, 'go', crypto.randomUUID()));
     await engine.stop();
-    const commits = store.commits.findIndex((writes) => writes.some(({ lines }) => lines.join().includes('cat '))) + 1;
+    const commits = store.commits.findIndex((writes) => JSON.stringify(writes).includes('cat ')) + 1;
     const disk = new RecordingStore();
     for (const writes of store.commits.slice(0, commits)) await disk.commit(writes);
     const [row] = await disk.runs({}, undefined, 1);
-    const second = await startEngine([first], disk);
+    const second = await startEngine(agents, disk);
     const { run } = await toTheEnd(second, row?.run_id ?? '');
     await second.stop();
-    expect(textsOf(run)).toEqual(['The cat ', 'The dog ran!']);
+    expect(textsOf(run)).toEqual(expected);
     for (let cut = commits + 1; cut < disk.commits.length; cut += 1) {
       // The third life's model says what the second one's has said.
       const third = speaks([lives[1] ?? []]);
-      const ended = await again([third], disk, cut);
-      expect(ended === undefined ? [] : textsOf(ended.run), `cut off after commit ${cut}`).toEqual(textsOf(run));
+      const ended = await again([...first, third], disk, cut);
+      expect(ended === undefined ? [] : textsOf(ended.run), `cut off after commit ${cut}`).toEqual(expected);
     }
   });
 });

@@ -23,6 +23,7 @@ const { values: options, positionals } = parseArgs({
   },
 });
 const [runs = 500] = positionals.map(Number);
+if (!(runs > 0)) throw new Error(`expected a number of runs, got ${positionals[0]}; name a store with --store`);
 const seed = Number(options.seed);
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -31,6 +31,7 @@ import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
+import { AnswerOutput } from './answer-output.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
 import type { OpenWork } from './open-work.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
@@ -202,14 +203,24 @@ class ContextCalls {
     const what = `context.call of ${name}`;
     const output = () => this.#framesHidden(() => this.#call(name, input));
     // An agent that is not durable may answer otherwise when it is called again, so its answer is kept.
-    const answer = () => this.#framesHidden(() => this.#call(name, input, steps));
+    const answer = () => this.#framesHidden(() => this.#call(name, input, { steps }));
     if (steps !== undefined && registry.find(name)?.options.durable !== true)
       return this.#lazy(what, output, { awaited: answer, collect: (one) => lastValueFrom(one) as Promise<Message> });
-    return this.#lazy(what, output, { collect: (all) => lastValueFrom(collected(name, all, host.now)) });
+    return this.#lazy(what, output, {
+      awaited: () => this.#framesHidden(() => this.#call(name, input, { output: new AnswerOutput(name, host.now) })),
+      collect: (all) => lastValueFrom(collected(name, all, host.now)),
+    });
   }
 
-  /** The output of a call; with `steps` its answer, as one message that is the value of a step. */
-  #call(name: string, input: string | Message | readonly Message[], steps?: Steps): Observable<AgentOutput> {
+  /**
+   * The output of a call; with `steps` its answer, as one message that is the value of a step. `output` is where it goes, if
+   * that is not where the caller's goes.
+   */
+  #call(
+    name: string,
+    input: string | Message | readonly Message[],
+    { steps, output: answer }: { steps?: Steps; output?: AnswerOutput } = {},
+  ): Observable<AgentOutput> {
     const { host, runSignal: caller } = this;
     const { reorderBuffer } = host;
     if (this.scope.calls.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
@@ -222,7 +233,7 @@ class ContextCalls {
     const parent = caller.signal;
     parent.addEventListener('abort', cascade);
     const from = this.scope.now;
-    const scope = from.call(name, steps !== undefined);
+    const scope = from.call(name, steps !== undefined, answer);
     const path = scope.calls.join(' ');
     const span = this.span?.call(agent.manifest);
     const context = createContext(steps === undefined ? host : host.unjournaled(), name, runSignal, span, scope);
@@ -233,7 +244,7 @@ class ContextCalls {
     ).pipe(map((output) => checkCalled(name, output, host.now())));
     const output: Observable<AgentOutput> =
       steps === undefined
-        ? onceAllowed(host.whenWorkMayBegin(), said)
+        ? onceAllowed(host.whenWorkMayBegin(), answer?.of(said) ?? said)
         : steps.step(from, `call ${scope.called}`, { work: () => collected(name, said, host.now) });
     const record = (state: CallReport['state']): void => {
       const report = () =>

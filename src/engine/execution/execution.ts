@@ -28,7 +28,7 @@ import { ReorderBuffer } from './reorder-buffer.ts';
 import { type Recording, Replay } from './replay.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
 import { RunTrace } from './run-trace.ts';
-import { Scope } from './scope.ts';
+import { type Output, Scope } from './scope.ts';
 import type { Steps } from './steps.ts';
 import { RunTimes } from './times.ts';
 import { RunTokens } from './tokens.ts';
@@ -45,7 +45,7 @@ type State = 'open' | 'cancelling' | 'final' | 'released' | 'abandoned';
  * server's stop) the first one wins. It is itself the observer of the agent's output, because a chain of operators
  * would cost each run a dozen objects.
  */
-export class Execution implements Observer<AgentOutput> {
+export class Execution implements Observer<AgentOutput>, Output {
   readonly log: RunLog;
   readonly durable: boolean;
   readonly #agent: Agent;
@@ -197,7 +197,6 @@ export class Execution implements Observer<AgentOutput> {
       reorderBuffer: this.#reorderBuffer,
       fail: this.#fail,
       ask: (request) => this.#lazyAwaits().ask(request),
-      interrupt: () => this.#interrupt(),
       record: (event, inWork) => this.#recordBeside(event, inWork),
       mayCleanUp: () => this.#state === 'cancelling',
       request: requestOf(this.#input),
@@ -207,7 +206,7 @@ export class Execution implements Observer<AgentOutput> {
     const subscriber = this.#subscriber;
     try {
       // A copy: a replay, the history and other readers get the input as the client sent it.
-      const context = createContext(host, agent_name, this.#runSignal, this.#trace?.span, Scope.ofRun());
+      const context = createContext(host, agent_name, this.#runSignal, this.#trace?.span, Scope.ofRun(this));
       const output = this.#agent.run(messagesOf(this.#input).map(copyMessage), context);
       outputOf(agent_name, output, host.source).subscribe(subscriber);
     } catch (error) {
@@ -238,8 +237,11 @@ export class Execution implements Observer<AgentOutput> {
     this.#record(event);
   }
 
-  /** Ends the message that is open. What follows begins a new one. */
-  #interrupt(): void {
+  get emitted(): number {
+    return this.#recorder.parts;
+  }
+
+  interrupt(): void {
     if (this.#state !== 'open' || this.#recorder.sealed) return;
     for (const event of this.#recorder.closing('interrupted')) this.#emit(event);
   }

@@ -46,8 +46,6 @@ interface Owner extends Pick<ContextHost, 'ask' | 'record' | 'request' | 'reorde
   /** In a durable run. */
   readonly feed: Feed | undefined;
   readonly fail: (error: unknown) => void;
-  /** See `Steps`. */
-  readonly interrupt: () => void;
   readonly use: (used: RunUsage) => void;
 }
 
@@ -60,7 +58,7 @@ const never = (): Promise<never> => new Promise(() => undefined);
  */
 export function createHost(
   { limits, registry, sessions, now, logFor }: ExecutionServices,
-  { recorder, runSignal, pending, unstarted, feed, fail, interrupt, ask, use, record, ...owner }: Owner,
+  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, ...owner }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
@@ -70,7 +68,7 @@ export function createHost(
     return limits.backlog > 0 && feed.backlog > limits.backlog ? feed.whenDelivered() : feed.dueDelivery;
   };
   const source = { ready, pending: (work: Promise<unknown>) => pending.track(work) };
-  const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, { fail, interrupt });
+  const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, fail);
   const committed = async (): Promise<void> => {
     // What a step has just emitted is journaled a turn later.
     const isJournaled = (await feed?.whenJournaled()) ?? true;

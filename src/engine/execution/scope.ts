@@ -3,6 +3,14 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 /** Between the parts of a step's id. A step's name cannot have it. */
 const within = ' > ';
 
+/** Where an agent's output goes: into its run, or into the answer of a call that is awaited. */
+export interface Output {
+  /** Counts what the agent has emitted. */
+  readonly emitted: number;
+  /** Ends the message that is open: its text comes from work that was cut off, and is done again. */
+  interrupt(): void;
+}
+
 /**
  * Where in a run steps begin and agents are called: in the run's own agent, in an agent that is called, or in the work of a
  * step. Steps and calls are counted for each scope, so that they have the same ids in every life of the run, also where
@@ -17,6 +25,8 @@ export class Scope {
   readonly #prefix: string;
   /** The id of the innermost step whose work this scope is in. */
   readonly step: string | undefined;
+  /** Where the output of the agent goes. */
+  readonly output: Output;
   /** The scope of the agent, where this is the work of one of its steps. */
   readonly #agent: Scope | undefined;
   /** The scope in which that work began. */
@@ -27,6 +37,7 @@ export class Scope {
   private constructor(
     prefix: string,
     calls: readonly string[],
+    output: Output,
     {
       called = '',
       step,
@@ -36,14 +47,15 @@ export class Scope {
   ) {
     this.#prefix = prefix;
     this.calls = calls;
+    this.output = output;
     this.called = called;
     this.step = step;
     this.#agent = agent;
     this.#outer = outer;
   }
 
-  static ofRun(): Scope {
-    return new Scope('', []);
+  static ofRun(output: Output): Scope {
+    return new Scope('', [], output);
   }
 
   /** The scope that the code which runs now is in: the work of a step of this scope's agent, or this scope. */
@@ -59,15 +71,18 @@ export class Scope {
     return this.#within(`${own}#${this.#count(`step ${own}`)}`);
   }
 
-  /** The scope of the agent that is called. With `asStep`, its whole answer is the value of a step. */
-  call(agent: string, asStep: boolean): Scope {
+  /**
+   * The scope of the agent that is called. With `asStep`, its whole answer is the value of a step. `output` is where the
+   * agent's output goes; by default where the caller's goes.
+   */
+  call(agent: string, asStep: boolean, output = this.output): Scope {
     const count = this.#count(`call ${agent}`) + 1;
     const own = `${agent}/${count}`;
     // Clients see a path of calls only. The journal's path has steps as well.
     const shown = this.#agent === undefined ? own : `${agent}/${this.#prefix.replace(/[^\w#+/-]+/g, '_')}.${count}`;
     const prefix = this.#agent === undefined && this.#prefix !== '' ? `${this.#prefix} ${own}` : this.#within(own);
     const step = asStep ? this.#within(`call ${own}#0`) : this.step;
-    return new Scope(prefix, [...this.calls, shown], { called: own, step, outer: working?.getStore() });
+    return new Scope(prefix, [...this.calls, shown], output, { called: own, step, outer: working?.getStore() });
   }
 
   /**
@@ -76,7 +91,7 @@ export class Scope {
    */
   workOf(step: string, before: number): Scope {
     const prefix = before === 0 ? step : `${step}+${before}`;
-    return new Scope(prefix, this.calls, { step, agent: this.#agent ?? this, outer: working?.getStore() });
+    return new Scope(prefix, this.calls, this.output, { step, agent: this.#agent ?? this, outer: working?.getStore() });
   }
 
   /** Runs work in this scope: what it begins, now or later, finds the scope with `now`. */

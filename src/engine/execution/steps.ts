@@ -39,32 +39,25 @@ export class Steps {
   readonly #feed: Feed;
   readonly #source: SourceHooks;
   readonly #fail: (error: unknown) => void;
-  /** Ends the message that is open: its text comes from work that was cut off, and is done again. */
-  readonly #interrupt: () => void;
   /** For each step that the agent is subscribed to, the function that ends it. */
   readonly #open = new Set<(error: Error) => void>();
 
-  constructor(
-    recorder: Recorder,
-    feed: Feed,
-    source: SourceHooks,
-    { fail, interrupt }: { fail: (error: unknown) => void; interrupt: () => void },
-  ) {
+  constructor(recorder: Recorder, feed: Feed, source: SourceHooks, fail: (error: unknown) => void) {
     this.#recorder = recorder;
     this.#feed = feed;
     this.#source = source;
     this.#fail = fail;
-    this.#interrupt = interrupt;
   }
 
   /** See `AgentContext.step`. The agent gets the JSON form of each value, the first time as well as from the journal. */
   step<T>(scope: Scope, name: string, work: Work<T>): Observable<T> {
     return new Observable<T>((subscriber) => {
       const step = scope.nextStep(name);
+      const { output } = scope;
       /** The values of an earlier execution as JSON, since the work began anew; `undefined` is a value as well. */
       let before: (string | undefined)[] = [];
-      /** The run's parts when the first value came, since the work began anew. */
-      let partsBefore: number | undefined;
+      /** The agent's outputs when the first value came, since the work began anew. */
+      let outputBefore: number | undefined;
       const working = new Subscription();
       let over = false;
       let begun = false;
@@ -80,14 +73,14 @@ export class Steps {
           over = true;
           subscriber.complete();
         } else if ('restarted' in gift) {
-          const hasSaid = partsBefore !== undefined && this.#recorder.parts > partsBefore;
+          const hasSaid = outputBefore !== undefined && output.emitted > outputBefore;
           before = [];
-          partsBefore = undefined;
+          outputBefore = undefined;
           // In the work of another step, what is said is that step's.
-          if (hasSaid && scope.step === undefined) this.#interrupt();
+          if (hasSaid && scope.step === undefined) output.interrupt();
         } else {
           const [value] = gift.value;
-          partsBefore ??= this.#recorder.parts;
+          outputBefore ??= output.emitted;
           if (!begun) before.push(JSON.stringify(value));
           // The work emitted it as a T before it was journaled.
           subscriber.next(value as T);

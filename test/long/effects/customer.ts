@@ -17,7 +17,10 @@ export interface CustomerOptions {
   readonly nodes: readonly [Wire, ...Wire[]];
   readonly ledger: EffectLedger;
   readonly dice: Dice;
-  /** Milliseconds without a line of the run after which it waits in vain. */
+  /**
+   * Milliseconds without a line of the run and without a kill after which the run waits in vain. After each kill, the runs
+   * that were in that process are tried a few at a time.
+   */
   readonly maxQuiet: number;
   /** Milliseconds for which a node was up that executes runs. */
   upTime(): number;
@@ -59,17 +62,19 @@ export class Customer {
   }
 
   async #follow(placed: Placed): Promise<void> {
-    const { dice, upTime } = this.#options;
+    const { dice, ledger, upTime } = this.#options;
     const replyAfter = placed.order.reply === 'soon' ? dice.below(800) : Number.POSITIVE_INFINITY;
     let replyAt = Number.POSITIVE_INFINITY;
-    let last = { lines: 0, at: upTime() };
+    let last = { lines: 0, kills: 0, at: upTime(), killAt: upTime() };
     for (;;) {
       const run = await this.#read(placed);
       if (run !== undefined && isFinal(run.status)) return;
       const lines = this.#lineCount(placed);
-      if (lines !== last.lines) last = { lines, at: upTime() };
-      const quiet = upTime() - last.at;
-      if (quiet > maxEnd) return void placed.stuck.push('end');
+      const { kills } = ledger;
+      if (kills !== last.kills) last = { ...last, kills, killAt: upTime() };
+      if (lines !== last.lines) last = { ...last, lines, at: upTime() };
+      const quiet = upTime() - Math.max(last.at, last.killAt);
+      if (upTime() - last.at > maxEnd) return void placed.stuck.push('end');
       await this.#cancelIfDue(placed);
       if (run?.status === 'awaiting') {
         replyAt = Math.min(replyAt, now() + replyAfter);

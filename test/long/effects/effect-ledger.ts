@@ -36,6 +36,8 @@ export const isRunLine = (line: RunLine | NodeLine): line is RunLine => 'run' in
  */
 export class EffectLedger {
   readonly lines: (RunLine | NodeLine)[] = [];
+  /** Processes that were killed so far. */
+  kills = 0;
   readonly #file: string;
   readonly #reader: number;
   readonly #byRun = new Map<string, RunLine[]>();
@@ -85,8 +87,10 @@ export class EffectLedger {
 
   #add(line: RunLine | NodeLine, onRunLine: (line: RunLine) => void): void {
     this.lines.push(line);
-    if (!isRunLine(line)) append(this.#byNode, line.node, line);
-    else {
+    if (!isRunLine(line)) {
+      append(this.#byNode, line.node, line);
+      if (line.what === 'kill') this.kills += 1;
+    } else {
       append(this.#byRun, line.run, line);
       onRunLine(line);
     }

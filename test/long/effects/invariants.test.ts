@@ -160,6 +160,12 @@ describe('the check of the effects permits', () => {
       `0 n0 r a enter\n${all}\n11 n0 r a undo unlock\n12 n0 kill\n13 n1 r b enter\n14 n1 r b undo unlock`,
     ],
     [
+      'an agent that tidies up as its node stalls, before the end of its last step is durable',
+      [checkout({ status: 'completed' })],
+      `0 n0 r a enter\n${all}\n11 n0 pause\n12 n0 r a undo unlock\n1600 n1 r b enter\n1600 n1 r b begin mail 1
+       1601 n1 r b end mail\n1602 n1 r b undo unlock`,
+    ],
+    [
       'the next run of a session when the grace of a cancelled one is over',
       [checkout(cancelled), checkout({ run_id: 'q' })],
       '0 n0 r a enter\n100 n0 r a begin pay 9000\n2300 n1 q b enter\n2300 n1 q b begin lock 9\n9100 n0 r a end pay',

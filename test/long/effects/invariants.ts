@@ -97,8 +97,10 @@ function isInVain(history: History, processes: Processes, { life, node, at, step
   const { attempts, placed } = history;
   const { steps } = rules[placed.order.kind];
   const isDone = steps.every((step) => attempts.some((attempt) => attempt.step === step && attempt.to <= at));
-  // Plain code after the last step may run before the end of that step is durable, and its process may die then.
-  if (name !== 'refund' && isDone && processes.when(node, 'kill') <= at + commitTime) return false;
+  // Plain code after the last step may run before the end of that step is durable. Its process may die or stall then.
+  const mayLoseEnd =
+    processes.when(node, 'kill') <= at + commitTime || processes.stalled(node, at, at + commitTime) !== undefined;
+  if (name !== 'refund' && isDone && mayLoseEnd) return false;
   if (attempts.some((attempt) => attempt.from > at && !history.isBefore(attempt.life, life))) return true;
   if (placed.status === 'cancelled' || placed.status === 'failed') return false;
   return name === 'refund' || !isDone;
