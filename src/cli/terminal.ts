@@ -83,12 +83,25 @@ export class Terminal {
     if (lines.length > 0) this.#above(() => this.#out.write(`${sanitizePainted(lines.join('\n'))}\n`));
   }
 
-  /** Calls back when the reader of stdout has closed the pipe, as `| head` does, unless the program outlives that. */
+  /**
+   * Calls back when stdout is closed: its reader has closed the pipe, as `| head` does, or the terminal is gone. Not where the
+   * program outlives that. A closed stderr is ignored: an error of it could only be reported to itself.
+   */
   onOutputClosed(callback: () => void): void {
-    this.#out.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-      if (!this.#outlivesOutput) callback();
-    });
+    const onClosed = (closed: () => void) => (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+      closed();
+    };
+    this.#out.on(
+      'error',
+      onClosed(() => {
+        if (!this.#outlivesOutput) callback();
+      }),
+    );
+    this.#err.on(
+      'error',
+      onClosed(() => {}),
+    );
   }
 
   /** The program goes on without a reader of stdout: a server outlives the program that reads its log. */

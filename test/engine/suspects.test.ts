@@ -211,6 +211,7 @@ describe('runs that were in memory at two deaths, without progress', () => {
       { uptime: 2, trial: 5 },
       { uptime: 4, trial: 30 },
       { uptime: 8, trial: 60 },
+      { uptime: 8, trial: 60 },
     ]) {
       await checks(uptime);
       expect(begun).toEqual(ids.slice(0, 1));

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Value } from '@sinclair/typebox/value';
 import closeWithGrace from 'close-with-grace';
-import type { FastifyInstance, FastifyListenOptions } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyListenOptions } from 'fastify';
 import { compile } from '../../core/validate.ts';
 import { Limits } from '../../engine/limits.ts';
 import { Registry } from '../../engine/registry.ts';
@@ -178,6 +178,30 @@ function watchLoop({ log }: Settings): void {
   startWatchdog(!isLogged ? 'none' : isJson(log.format) ? 'json' : 'readable');
 }
 
+/** What close-with-grace would handle as well: signs of a crash, and signals that end any process. */
+const leftAlone: closeWithGrace.AllEvents[] = [
+  'SIGSEGV',
+  'SIGABRT',
+  'SIGBUS',
+  'SIGILL',
+  'SIGFPE',
+  'SIGTRAP',
+  'SIGQUIT',
+  'SIGUSR2',
+  'uncaughtException',
+  'unhandledRejection',
+];
+
+/**
+ * Whether SIGHUP stops the server. Without a terminal it has no effect: `nohup` promises that, and Node, which resets all
+ * signals when it starts, would end.
+ */
+function stopsAtHangup(log: FastifyBaseLogger): boolean {
+  if ([process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)) return true;
+  process.on('SIGHUP', () => log.info('SIGHUP has no effect without a terminal; SIGTERM stops the server'));
+  return false;
+}
+
 function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings, key = '') {
   const grace = options.limits.shutdownGrace;
   // Longer than the runs' grace, to leave time for closing streams and the store. A second signal exits at once.
@@ -185,14 +209,13 @@ function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings
   const onSecondSignal = (signal: string): void => {
     if (signal === 'SIGINT') process.exit(exit.interrupted);
   };
-  const closing = closeWithGrace(
-    { delay, logger: app.log, skip: ['uncaughtException', 'unhandledRejection'], onSecondSignal },
-    async ({ signal, manual }) => {
-      if (signal === 'SIGINT') await noteOpenRuns(app, agents, options, key);
-      await app.close();
-      if (manual) throw new Error('ended: more than ten errors outside of runs within a minute');
-    },
-  );
+  const skip: closeWithGrace.AllEvents[] = stopsAtHangup(app.log) ? leftAlone : [...leftAlone, 'SIGHUP'];
+  const closing = closeWithGrace({ delay, logger: app.log, skip, onSecondSignal }, async ({ signal, manual }) => {
+    if (signal !== undefined) app.log.info(`${signal}: the server stops`);
+    if (signal === 'SIGINT') await noteOpenRuns(app, agents, options, key);
+    await app.close();
+    if (manual) throw new Error('ended: more than ten errors outside of runs within a minute');
+  });
   // With --watch, agents are being written, and the next save repairs them.
   surviveStrayErrors(app, options.watch ? undefined : closing.close);
   return closing;

@@ -19,11 +19,13 @@ interface Trial {
   since?: number;
 }
 
-const mostChecks = 60;
-/** Checks for which the process has lived before it re-enters a suspect: the other runs may make progress meanwhile. */
-const uptimeBefore = (attempts: number): number => Math.min(2 ** attempts, mostChecks);
-/** Checks after which suspects without progress let the next ones in: 5, then 30. */
-const trialOf = (attempts: number): number => Math.min(5 * 6 ** (attempts - 1), mostChecks);
+/**
+ * Checks for which the process has lived before it re-enters a suspect: 2, 4, then 8. The other runs may make progress
+ * meanwhile. With more, a process that is ended often would never try a suspect.
+ */
+const uptimeBefore = (attempts: number): number => Math.min(2 ** attempts, 8);
+/** Checks after which suspects without progress let the next ones in: 5, 30, then 60. */
+const trialOf = (attempts: number): number => Math.min(5 * 6 ** (attempts - 1), 60);
 /** Waiting runs that take no slot. All further ones keep theirs, so that a node takes no more of them than it has slots. */
 const mostWithoutSlot = 1_000;
 

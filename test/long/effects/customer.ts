@@ -18,8 +18,8 @@ export interface CustomerOptions {
   readonly ledger: EffectLedger;
   readonly dice: Dice;
   /**
-   * Milliseconds without a line of the run and without a kill after which the run waits in vain. After each kill, the runs
-   * that were in that process are tried a few at a time.
+   * Milliseconds without a line of the run and without a kill after which the run waits in vain: three times as many where
+   * two processes were killed in which the run made no progress. Such runs are tried last, a few at a time.
    */
   readonly maxQuiet: number;
   /** Milliseconds for which a node was up that executes runs. */
@@ -103,7 +103,7 @@ export class Customer {
   /** Whether to reply now. A run that waits in vain gets a reply as well, so that it ends. */
   #isDue({ order, replies, stuck, run_id }: Placed, quiet: number, isSoon: boolean): boolean {
     const { ledger, maxQuiet } = this.#options;
-    const waits = quiet > maxQuiet;
+    const waits = quiet > (this.#isSuspect(run_id) ? 3 * maxQuiet : maxQuiet);
     if (replies.some(({ outcome }) => outcome === 'accepted')) {
       if (waits) stuck.push('reply');
       return waits;
@@ -112,6 +112,15 @@ export class Customer {
     const { unasked } = rules[order.kind];
     if (order.reply === 'late' && waits) stuck.push('unasked');
     return waits || ledger.of(run_id).some(({ what, step }) => what === 'end' && step === unasked);
+  }
+
+  /** Whether at least two processes with the run were killed since it last ended a step, or with that end. */
+  #isSuspect(run_id: string): boolean {
+    const { ledger } = this.#options;
+    const lines = ledger.of(run_id);
+    const lastEnd = lines.findLastIndex(({ what }) => what === 'end');
+    const lives = lines.slice(Math.max(0, lastEnd)).map(({ node }) => node);
+    return [...new Set(lives)].filter((node) => ledger.ofNode(node).some(({ what }) => what === 'kill')).length > 1;
   }
 
   /** Sometimes two replies at the same time, of which one is accepted. */

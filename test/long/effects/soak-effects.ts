@@ -21,9 +21,12 @@ const limits = [
   ...[`cancelGrace=${times.cancelGrace}`, `shutdownGrace=${times.shutdownGrace}`],
 ];
 const requestTimeout = 15_000;
-/** Many kills come from the orders. A single node has to be up for long enough to end a step; a pause only delays it. */
+/**
+ * Many kills come from the orders. A single node has to be up for long enough to try the
+ * runs that were in the process before, a few at a time; a pause only delays it.
+ */
 const ofSeveral = { every: 1_200, mix: ['kill', 'pause', 'pause', 'pause', 'stop', 'stop', 'stop'] } as const;
-const ofOne = { every: 4_000, mix: ['kill', 'kill', 'kill', 'pause', 'stop', 'stop', 'stop'] } as const;
+const ofOne = { every: 8_000, mix: ['kill', 'kill', 'kill', 'pause', 'stop', 'stop', 'stop'] } as const;
 
 export interface EffectsPlan {
   /** URL of the store. */
