@@ -42,6 +42,11 @@ export class Terminal {
     return this.#out.isTTY && this.#out.columns > 0 ? this.#out.columns : Number.POSITIVE_INFINITY;
   }
 
+  /** Whether the process is at a terminal: with any of its standard streams. */
+  get isAttached(): boolean {
+    return [process.stdin, this.#out, this.#err].some(({ isTTY }) => isTTY);
+  }
+
   /** Whether stdout is a terminal. */
   get isTerminal(): boolean {
     return this.#out.isTTY === true;

@@ -1,10 +1,11 @@
-import { firstValueFrom, fromEvent, takeUntil, timer } from 'rxjs';
+import { firstValueFrom, fromEvent, fromEventPattern, merge, takeUntil, timer } from 'rxjs';
 import { isFinal, isSettled } from '../core/run-state.ts';
 import type { RunsQuery } from '../schema/api.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunSummary } from '../schema/run.ts';
 import { broken, ClientError, isLost, runFailure } from './client-error.ts';
 import { Events } from './events.ts';
+import { onWake } from './wake.ts';
 
 export interface Break {
   readonly error: ClientError;
@@ -173,7 +174,11 @@ export async function* eventsOf(
       const wait = Math.max(minDelay, retry, retryAfter ?? 0, backOff) * (1 + Math.random() / 2);
       const delay = Math.min(wait, longest);
       onBreak({ error, attempt: failures, delay });
-      await firstValueFrom(timer(delay).pipe(takeUntil(fromEvent(signal, 'abort'))), { defaultValue: 0 });
+      const sooner = merge(
+        fromEvent(signal, 'abort'),
+        fromEventPattern(onWake, (_, unsubscribe) => unsubscribe()),
+      );
+      await firstValueFrom(timer(delay).pipe(takeUntil(sooner)), { defaultValue: 0 });
     }
   }
 }

@@ -13,7 +13,12 @@ export const httpEvents = (http: Http, milliseconds: number): Connect =>
     const idleTimeout = new IdleTimeout(signal, milliseconds);
     const response = await request(http, source, idleTimeout.signal);
     if (response.status === 204) return;
-    for await (const batch of frames(response, idleTimeout, onRetry)) yield numbered(batch);
+    const unsubscribe = idleTimeout.expireAfterWake();
+    try {
+      for await (const batch of frames(response, idleTimeout, onRetry)) yield numbered(batch);
+    } finally {
+      unsubscribe();
+    }
     throw broken('interrupted', 'The stream ended early.');
   };
 

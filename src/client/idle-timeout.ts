@@ -1,12 +1,17 @@
 import { broken, failure } from './client-error.ts';
+import { onWake } from './wake.ts';
 
 /** The longest delay of a timer; with a longer one it would fire at once. */
 const maxDelay = 2 ** 31 - 1;
+/** Milliseconds in which a stream has to show that it is alive after its page is back: see `onWake`. */
+const wakeTime = 1_500;
 
 /** Aborts a connection that is dead without an error, for example after a laptop slept or a router lost its state. */
 export class IdleTimeout {
   readonly #expired = new AbortController();
   readonly #milliseconds: number;
+  /** Ends the current wait. */
+  #expire: ((milliseconds: number) => void) | undefined;
   /** The signal of the connection: fires with the outer signal, or after the time-out. */
   readonly signal: AbortSignal;
 
@@ -20,11 +25,12 @@ export class IdleTimeout {
   async race<T>(work: Promise<T>): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const expiry = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        const error = broken('silent', `The server sent nothing for ${this.#milliseconds} ms.`);
+      this.#expire = (milliseconds) => {
+        const error = broken('silent', `The server sent nothing for ${milliseconds} ms.`);
         this.#expired.abort(error);
         reject(error);
-      }, this.#milliseconds);
+      };
+      timer = setTimeout(this.#expire, this.#milliseconds, this.#milliseconds);
     });
     try {
       return await Promise.race([work, expiry]);
@@ -32,7 +38,24 @@ export class IdleTimeout {
       throw failure(error, this.signal);
     } finally {
       clearTimeout(timer);
+      this.#expire = undefined;
     }
+  }
+
+  /** When the page is back, a wait that goes on for longer than a moment is over. Returns an unsubscribe function. */
+  expireAfterWake(): () => void {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const unsubscribe = onWake(() => {
+      const expire = this.#expire;
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        if (this.#expire === expire) expire?.(wakeTime);
+      }, wakeTime);
+    });
+    return () => {
+      clearTimeout(timer);
+      unsubscribe();
+    };
   }
 }
 

@@ -277,13 +277,13 @@ describe('a cancel on another node whose notification is lost', () => {
   it('reaches an agent that emits nothing, at the next poll', async () => {
     const tap = new Tap();
     const { node, store, queue } = nodes([tap.agent]);
-    const [one, two] = [await node('a', { limits: { pollInterval: 10 } }), await node('b')];
+    const [one, two] = [await node('a', { limits: { pollInterval: 10 } }), await node('b', { limits: { cancelGrace: 10 } })];
     queue.next = 'a';
     const run = await start(one, 'tap', 'parallel');
     await tap.started();
     store.losesNotifications = true;
     expect((await two.post(`/runs/${run.run_id}/cancel`)).status).toBe(202);
-    while (tap.unsubscriptions === 0) await turn();
-    expect(await statusOf(one, run)).toBe('cancelled');
+    await until(one, run, 'cancelled');
+    expect(tap.unsubscriptions).toBe(1);
   });
 });

@@ -121,3 +121,14 @@ describe('awaits that time out', () => {
     expect(textOf((await toTheEnd(engine, await begin(engine, 'works'))).run)).toBe('worked');
   });
 });
+
+it('keeps runs by the clock of the engine, which a test may set back', async () => {
+  const store = new Unreadable();
+  const clock = () => Date.UTC(2020, 0, 1);
+  const engine = await startEngine([works], store, { sweepInterval: 1 }, { clock });
+  const run_id = await begin(engine, 'works');
+  expect(textOf((await toTheEnd(engine, run_id)).run)).toBe('worked');
+  await store.swept(3);
+  expect((await runOf(engine, run_id)).status).toBe('completed');
+  await engine.stop();
+});

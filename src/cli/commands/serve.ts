@@ -197,7 +197,7 @@ const leftAlone: closeWithGrace.AllEvents[] = [
  * signals when it starts, would end.
  */
 function stopsAtHangup(log: FastifyBaseLogger): boolean {
-  if ([process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY)) return true;
+  if (terminal.isAttached) return true;
   process.on('SIGHUP', () => log.info('SIGHUP has no effect without a terminal; SIGTERM stops the server'));
   return false;
 }

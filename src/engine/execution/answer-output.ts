@@ -1,43 +1,34 @@
-import { Observable, type Subscriber } from 'rxjs';
+import { concat, defer, from, ignoreElements, type Observable, tap } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
-import type { Message } from '../../schema/message.ts';
 import type { Output } from './scope.ts';
 
-/** The output of a called agent whose answer is awaited. An interrupted message is left out of the answer: see `collected`. */
+/** The output of a called agent whose answer is awaited: kept until the agent is done. */
 export class AnswerOutput implements Output {
-  readonly #interrupted: () => Message;
-  #subscriber: Subscriber<AgentOutput> | undefined;
-  emitted = 0;
+  #kept: AgentOutput[] = [];
 
-  constructor(agent: string, now: () => string) {
-    this.#interrupted = () => {
-      const time = now();
-      return {
-        role: `agent/${agent}`,
-        parts: [],
-        finish_reason: 'interrupted',
-        created_at: time,
-        completed_at: time,
-      };
-    };
+  get emitted(): number {
+    return this.#kept.length;
   }
 
-  /** Passes on what the agent emits. */
+  /** What the agent has emitted, at its end. */
   of(said: Observable<AgentOutput>): Observable<AgentOutput> {
-    return new Observable((subscriber) => {
-      this.#subscriber = subscriber;
-      return said.subscribe({
-        next: (output) => {
-          this.emitted += 1;
-          subscriber.next(output);
-        },
-        error: (error) => subscriber.error(error),
-        complete: () => subscriber.complete(),
-      });
-    });
+    const keeping = said.pipe(
+      tap((output) => void this.#kept.push(output)),
+      ignoreElements(),
+    );
+    return concat(
+      keeping,
+      defer(() => from(this.#kept)),
+    );
   }
 
-  interrupt(): void {
-    this.#subscriber?.next(this.#interrupted());
+  /** Leaves out the values of the step that the agent has passed on unchanged. Its other output stays. */
+  interrupt(since: number, values: readonly (string | undefined)[]): void {
+    let next = 0;
+    this.#kept = this.#kept.filter((output, index) => {
+      const isPassedOn = index >= since && next < values.length && JSON.stringify(output) === values[next];
+      if (isPassedOn) next += 1;
+      return !isPassedOn;
+    });
   }
 }

@@ -207,7 +207,7 @@ class ContextCalls {
     if (steps !== undefined && registry.find(name)?.options.durable !== true)
       return this.#lazy(what, output, { awaited: answer, collect: (one) => lastValueFrom(one) as Promise<Message> });
     return this.#lazy(what, output, {
-      awaited: () => this.#framesHidden(() => this.#call(name, input, { output: new AnswerOutput(name, host.now) })),
+      awaited: () => this.#framesHidden(() => this.#call(name, input, { output: new AnswerOutput() })),
       collect: (all) => lastValueFrom(collected(name, all, host.now)),
     });
   }

@@ -241,6 +241,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     return this.#recorder.parts;
   }
 
+  /** Ends the message that is open. What follows begins a new one. */
   interrupt(): void {
     if (this.#state !== 'open' || this.#recorder.sealed) return;
     for (const event of this.#recorder.closing('interrupted')) this.#emit(event);

@@ -7,8 +7,11 @@ const within = ' > ';
 export interface Output {
   /** Counts what the agent has emitted. */
   readonly emitted: number;
-  /** Ends the message that is open: its text comes from work that was cut off, and is done again. */
-  interrupt(): void;
+  /**
+   * A step's work was cut off, and does something else now. The agent has emitted something since `since` outputs, when it
+   * was given the first of the step's old `values` (JSON).
+   */
+  interrupt(since: number, values: readonly (string | undefined)[]): void;
 }
 
 /**

@@ -73,11 +73,12 @@ export class Steps {
           over = true;
           subscriber.complete();
         } else if ('restarted' in gift) {
-          const hasSaid = outputBefore !== undefined && output.emitted > outputBefore;
+          const [values, since] = [before, outputBefore];
           before = [];
           outputBefore = undefined;
           // In the work of another step, what is said is that step's.
-          if (hasSaid && scope.step === undefined) output.interrupt();
+          if (since !== undefined && output.emitted > since && scope.step === undefined)
+            output.interrupt(since, values);
         } else {
           const [value] = gift.value;
           outputBefore ??= output.emitted;

@@ -31,7 +31,7 @@ export class EarlyRetention {
     this.#owners = owners;
   }
 
-  async sweep(now = Date.now()): Promise<void> {
+  async sweep(now: number): Promise<void> {
     for (const { manifest, options } of this.#registry.list()) {
       if (options.run_ttl !== undefined) await this.#sweep({ agent_name: manifest.name }, now - options.run_ttl);
     }

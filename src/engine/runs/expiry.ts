@@ -37,12 +37,14 @@ export async function expireRuns(services: RunServices): Promise<void> {
 export function sweeper(services: RunServices, owners: RunTtlByOwner): (goesOn: () => boolean) => Promise<void> {
   const early = new EarlyRetention(services.store, services.executions.registry, owners);
   return async (goesOn) => {
-    await early.sweep();
+    await early.sweep(Date.parse(services.executions.now()));
     await sweepExpired(services, goesOn);
   };
 }
 
-async function sweepExpired({ store, executions: { limits } }: RunServices, goesOn: () => boolean): Promise<void> {
+async function sweepExpired({ store, executions: { limits, now } }: RunServices, goesOn: () => boolean): Promise<void> {
+  const time = Date.parse(now());
+  const ago = (milliseconds: number): string => new Date(time - milliseconds).toISOString();
   const { runTtl, idempotencyTtl, sessionTtl, deliveryTtl } = limits;
   const before = {
     keys: idempotencyTtl > 0 ? ago(idempotencyTtl) : never,
@@ -73,4 +75,3 @@ const asksUntil = ({ run: { await_request } }: KnownRun): string =>
 /** Before everything, and after it. */
 const never = '';
 const end = '\uffff';
-const ago = (milliseconds: number): string => new Date(Date.now() - milliseconds).toISOString();

@@ -1,0 +1,15 @@
+const events = ['online', 'pageshow', 'visibilitychange'];
+
+/**
+ * Calls back when a browser is online again, or its page is shown again. Its connections may be dead without an error then:
+ * the computer slept, or changed its network. Returns an unsubscribe function.
+ */
+export function onWake(callback: () => void): () => void {
+  const onEvent = (): void => {
+    if (globalThis.document?.visibilityState !== 'hidden') callback();
+  };
+  for (const event of events) globalThis.addEventListener?.(event, onEvent);
+  return () => {
+    for (const event of events) globalThis.removeEventListener?.(event, onEvent);
+  };
+}
