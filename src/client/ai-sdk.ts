@@ -1,5 +1,9 @@
-// An entry of its own, without imports: a page that uses the AI SDK needs nothing else of this package. Written for its
-// size, which a test limits.
+// An entry of its own: a page that uses the AI SDK needs nothing else of this package. Written for its size, which a test
+// limits.
+import { onWake } from './wake.ts';
+
+/** Milliseconds in which a stream has to show that it is alive after its page is back. */
+const wakeTime = 1_500;
 
 export interface ResumingFetchOptions {
   /** Default: the global `fetch`. */
@@ -64,8 +68,15 @@ export function resumingFetch({
         const reader = body.getReader();
         const decoder = new TextDecoder();
         let text = '';
+        let reads = 0;
+        const leave = () => void reader.cancel().catch(() => {});
+        const asleep = onWake(() => {
+          const read = reads;
+          setTimeout(() => read === reads && leave(), wakeTime);
+        });
         try {
           for (;;) {
+            reads++;
             const { done, value } = await soon(idleTimeout, signal, reader.read());
             if (done) break;
             text += decoder.decode(value, { stream: true });
@@ -86,7 +97,8 @@ export function resumingFetch({
         } catch {
           // Broken, silent or aborted.
         } finally {
-          reader.cancel().catch(() => {});
+          asleep();
+          leave();
         }
         // The index says where to begin as long as no frame has come; an id has precedence.
         const request = { ...init, method: 'GET', body: null };
@@ -108,14 +120,21 @@ export function resumingFetch({
   };
 }
 
-/** What the work comes to within a time; without work, resolves after the time. */
+/** What the work comes to within a time; without work, resolves after the time, or when the page is back. */
 function soon(milliseconds: number, signal: AbortSignal): Promise<undefined>;
 function soon<T>(milliseconds: number, signal: AbortSignal, work: Promise<T>): Promise<T>;
 function soon<T>(milliseconds: number, signal: AbortSignal, work?: Promise<T>): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(work ? reject : resolve, milliseconds);
+    const end = (): void => {
+      clearTimeout(timer);
+      asleep();
+      work ? reject() : resolve(undefined);
+    };
+    const timer = setTimeout(end, milliseconds);
+    const asleep = work ? () => {} : onWake(end);
     signal.onabort = () => {
       clearTimeout(timer);
+      asleep();
       reject(signal.reason);
     };
     work?.finally(() => clearTimeout(timer)).then(resolve, reject);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { resumingFetch } from '../../src/client/ai-sdk.ts';
 
 interface Call {
@@ -59,6 +59,22 @@ describe('resumingFetch', () => {
       ['GET', '/ai/echo/run/stream?x=1&startIndex=0', '2.1'],
     ]);
   });
+
+  it.each(['online', 'pageshow', 'visibilitychange'])(
+    'leaves a silent connection soon after the event %s',
+    async (event) => {
+      const page = new EventTarget();
+      vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
+      vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page));
+      onTestFinished(() => void vi.unstubAllGlobals());
+      const { fetch, calls } = answering(streamed('id: 1.1\ndata: a\n\n', 'stay'), streamed(`id: 2.1\n${done}`));
+      const response = await resumingFetch({ fetch, delay: 1 })('/ai/echo', post());
+      const text = response.text();
+      page.dispatchEvent(new Event(event));
+      expect(await text).toBe(`id: 1.1\ndata: a\n\nid: 2.1\n${done}`);
+      expect(calls[1]?.headers.get('last-event-id')).toBe('1.1');
+    },
+  );
 
   it('begins anew where no frame has come, also for a chat that is resumed', async () => {
     const { fetch, calls } = answering(streamed('id: 1', 'break'), streamed(done));

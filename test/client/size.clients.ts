@@ -14,17 +14,17 @@ describe('the client in a bundle', () => {
     expect(imports.toSorted()).toEqual(external.toSorted());
     expect(code).toContain('createClient');
     expect(code).not.toMatch(/TypeBox|node:|\bBuffer\b|process\./);
-    expect(size).toBeLessThan(5_400);
+    expect(size).toBeLessThan(5_700);
     const [, said] = /own code is ([\d.]+) kB/.exec(readFileSync(resolve(root, 'README.md'), 'utf8')) ?? [];
     expect(Math.abs(size / 1000 - Number(said))).toBeLessThan(0.1);
   });
 });
 
 describe('the fetch for clients of the AI SDK in a bundle', () => {
-  it('is less than 1 kB, compressed, and imports nothing', async () => {
+  it('is 1.2 kB, compressed, and imports nothing', async () => {
     const { code, imports, others, size } = await bundleOf('ai-sdk.ts');
     expect([others, imports]).toEqual([[], []]);
     expect(code).toContain('Last-Event-ID');
-    expect(size).toBeLessThan(1_000);
+    expect(size).toBeLessThan(1_200);
   });
 });

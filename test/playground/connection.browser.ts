@@ -72,6 +72,24 @@ inPlayground('a stream', () => {
     await finish([page]);
   });
 
+  it.each(['online', 'pageshow', 'visibilitychange'])(
+    'goes on soon after the event %s, where the connection is dead without an error',
+    async (event) => {
+      const { page, line, tap } = await openMidRun();
+      line.freeze();
+      tap.push('after ');
+      const at = performance.now();
+      await page.evaluate((name) => {
+        // A page that becomes visible gets the event at its document, and it bubbles.
+        const target = name === 'visibilitychange' ? document : window;
+        target.dispatchEvent(new Event(name, { bubbles: true }));
+      }, event);
+      await shows(page, /after/);
+      // Without the event, it takes 45 seconds.
+      expect(performance.now() - at).toBeLessThan(20_000);
+    },
+  );
+
   it('survives connections that are cut anywhere', async () => {
     const { url } = await serve([tokens], { retry: 1 });
     const { page: warm } = await visit(url);

@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  readonly #streaming = new Set<Socket>();
   connections = 0;
   cuts = 0;
   #down = false;
@@ -25,6 +26,8 @@ export class CuttingProxy {
         client.pipe(upstream);
         let left = bytes[proxy.connections - 1] ?? Number.POSITIVE_INFINITY;
         upstream.on('data', (chunk: Buffer) => {
+          if (chunk.includes('text/event-stream'))
+            for (const socket of [client, upstream]) proxy.#streaming.add(socket);
           client.write(chunk.subarray(0, left));
           left -= chunk.length;
           if (left > 0 || client.destroyed) return;
@@ -42,6 +45,15 @@ export class CuttingProxy {
     const address = this.#server.address();
     if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
     return `http://127.0.0.1:${address.port}`;
+  }
+
+  /** Connections with a stream carry nothing any more, and stay open: as after a change of the network. */
+  freeze(): void {
+    for (const socket of this.#streaming) {
+      socket.unpipe();
+      socket.removeAllListeners('data');
+      socket.pause();
+    }
   }
 
   /** Cuts all connections, and new ones until `mend`. */
