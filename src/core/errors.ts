@@ -69,6 +69,12 @@ export const errorTable = {
     (scopes: string) =>
       `This call needs the scope ${cut(scopes, 300)}; ask the operator for a key or token that has it.`,
   ),
+  agents_limited: row(
+    403,
+    'invalid_input',
+    () =>
+      'These credentials are limited to some agents, and the call concerns all of them; send credentials of the same owner without that limit.',
+  ),
   session_mismatch: row(
     400,
     'invalid_input',
