@@ -38,6 +38,7 @@ import { shedRuns } from './http/overload.ts';
 import { limitOwners } from './http/owner-limits.ts';
 import { servePages } from './http/pages.ts';
 import { named } from './http/plugin-name.ts';
+import { readableUrl, refuseUnreadable } from './http/readable-path.ts';
 import { recordRequests } from './http/request-log.ts';
 import { Responder } from './http/respond.ts';
 import { secure } from './http/security-headers.ts';
@@ -143,6 +144,7 @@ async function host(
   app.addHook('onClose', async () => metrics?.close());
   const traffic = metrics?.traffic ?? unobserved;
   connections.traffic = traffic;
+  connections.lines = lines;
   allowCloseCallbacks(app);
   recordRequests(app, { traffic, lines, traces: runtime.traces });
   secure(app);
@@ -156,6 +158,7 @@ async function host(
   const overload = shedRuns(app, http);
   // Without authentication, no caller is an owner.
   if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
+  refuseUnreadable(app);
   const responder = new Responder({ monitor, traffic, retry: http.retry, heartbeat: http.heartbeat });
   let stopping = false;
   const isStopping = (): boolean => stopping || runtime.stopping;
@@ -319,7 +322,9 @@ export async function createServer({
     // The id of a request is for its log lines. Without them, Fastify's own counter costs less.
     ...(logger !== false && { genReqId: newId }),
     trustProxy: trustProxy.length > 0 && [...trustProxy],
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
+    // No limit: Fastify would refuse a longer part of a path before any hook. Node limits the whole path.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: Number.MAX_SAFE_INTEGER },
+    rewriteUrl: readableUrl,
     bodyLimit: httpLimits(options).bodyLimit,
     // None: Fastify's ten seconds would also limit the time in which the server stops, and so `shutdownGrace`.
     pluginTimeout: 0,
