@@ -44,6 +44,7 @@ import { Responder } from './http/respond.ts';
 import { secure } from './http/security-headers.ts';
 import { type ServerUrl, serverUrl } from './http/server-url.ts';
 import { StreamMonitor } from './http/sse/stream-monitor.ts';
+import { reviewStreams } from './http/sse/stream-review.ts';
 import { type TrafficObserver, unobserved } from './http/traffic.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
 import type { WebhookSecrets } from './http/webhooks/secrets.ts';
@@ -153,8 +154,9 @@ async function host(
   const answerBelow = readRequests(app, http);
   await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
-  const { tickets, signatures } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
+  const { tickets, signatures, holds } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
+  if (holds !== undefined) reviewStreams(app, monitor, holds);
   const overload = shedRuns(app, http);
   // Without authentication, no caller is an owner.
   if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
