@@ -41,6 +41,8 @@ export class StreamMonitor {
   readonly #stuckChecks: number;
   readonly #streams = new UnorderedSet<Stream>();
   readonly #byOwner = new Map<string, number>();
+  /** Streams that a review has ended; one whose client does not read stays open until it is dropped. */
+  readonly #withdrawn = new WeakSet<Stream>();
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
@@ -104,9 +106,11 @@ export class StreamMonitor {
   /** Ends the streams whose requests do not pass: their credentials were withdrawn, or have expired. */
   review(holds: (request: FastifyRequest) => boolean | Promise<boolean>): void {
     for (const stream of this.#streams.all()) {
+      if (this.#withdrawn.has(stream)) continue;
       const { request, raw } = stream.reply;
       const settle = (isIn: boolean): void => {
         if (isIn || raw.destroyed || raw.writableEnded) return;
+        this.#withdrawn.add(stream);
         this.#traffic.onStreamDropped('unauthenticated');
         stream.end(fail('unauthenticated', 'The credentials of this stream were withdrawn, or have expired'));
       };

@@ -1,11 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Fastify from 'fastify';
 import { NEVER } from 'rxjs';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import type { AuthOptions, AuthRequest } from '../../../src/http/auth/credentials.ts';
 import { recordOf, userScopes } from '../../../src/http/auth/key-records.ts';
+import { httpLimits } from '../../../src/http/limits.ts';
+import { StreamMonitor } from '../../../src/http/sse/stream-monitor.ts';
+import { unobserved } from '../../../src/http/traffic.ts';
 import { headersOf, metaOf, request } from '../../protocols/mcp/modern.ts';
 import { agent, never } from '../../support/agents.ts';
 import { ask, type Served, serve } from '../../support/serve.ts';
@@ -167,6 +171,30 @@ describe('the open streams of a key', () => {
     expect(await expiring?.ended).toBe('clean');
     expect(other?.state).toBe('open');
   });
+});
+
+it('a stream whose client does not read is ended once', async () => {
+  const monitor = new StreamMonitor({ ...httpLimits({}), traffic: unobserved });
+  const reasons: (string | undefined)[] = [];
+  const app = Fastify({ forceCloseConnections: true });
+  onTestFinished(() => app.close());
+  // The stream goes on after its end was asked for, as one that waits for its client.
+  const opened = new Promise<void>((resolve) => {
+    app.get('/', (_request, reply) => {
+      reply.hijack();
+      reply.raw.writeHead(200);
+      monitor.add(reply, 'runs', (reason) => reasons.push(reason?.kind));
+      resolve();
+    });
+  });
+  const stop = new AbortController();
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const answer = fetch(url, { signal: stop.signal });
+  await opened;
+  for (let reviews = 0; reviews < 3; reviews += 1) monitor.review(() => false);
+  expect(reasons).toEqual(['unauthenticated']);
+  stop.abort();
+  await expect(answer).rejects.toThrow();
 });
 
 describe('the open streams of a token', () => {
