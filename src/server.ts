@@ -38,11 +38,13 @@ import { shedRuns } from './http/overload.ts';
 import { limitOwners } from './http/owner-limits.ts';
 import { servePages } from './http/pages.ts';
 import { named } from './http/plugin-name.ts';
+import { readableUrl, refuseUnreadable } from './http/readable-path.ts';
 import { recordRequests } from './http/request-log.ts';
 import { Responder } from './http/respond.ts';
 import { secure } from './http/security-headers.ts';
 import { type ServerUrl, serverUrl } from './http/server-url.ts';
 import { StreamMonitor } from './http/sse/stream-monitor.ts';
+import { reviewStreams } from './http/sse/stream-review.ts';
 import { type TrafficObserver, unobserved } from './http/traffic.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
 import type { WebhookSecrets } from './http/webhooks/secrets.ts';
@@ -143,6 +145,7 @@ async function host(
   app.addHook('onClose', async () => metrics?.close());
   const traffic = metrics?.traffic ?? unobserved;
   connections.traffic = traffic;
+  connections.lines = lines;
   allowCloseCallbacks(app);
   recordRequests(app, { traffic, lines, traces: runtime.traces });
   secure(app);
@@ -151,11 +154,13 @@ async function host(
   const answerBelow = readRequests(app, http);
   await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
-  const { tickets, signatures } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
+  const { tickets, signatures, holds } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
+  if (holds !== undefined) reviewStreams(app, monitor, holds);
   const overload = shedRuns(app, http);
   // Without authentication, no caller is an owner.
   if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
+  refuseUnreadable(app);
   const responder = new Responder({ monitor, traffic, retry: http.retry, heartbeat: http.heartbeat });
   let stopping = false;
   const isStopping = (): boolean => stopping || runtime.stopping;
@@ -319,7 +324,9 @@ export async function createServer({
     // The id of a request is for its log lines. Without them, Fastify's own counter costs less.
     ...(logger !== false && { genReqId: newId }),
     trustProxy: trustProxy.length > 0 && [...trustProxy],
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1000 },
+    // No limit: Fastify would refuse a longer part of a path before any hook. Node limits the whole path.
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: Number.MAX_SAFE_INTEGER },
+    rewriteUrl: readableUrl,
     bodyLimit: httpLimits(options).bodyLimit,
     // None: Fastify's ten seconds would also limit the time in which the server stops, and so `shutdownGrace`.
     pluginTimeout: 0,

@@ -27,6 +27,8 @@ interface Given {
   readonly origin: string;
   /** For messages; undefined for a secret. */
   readonly text: string | undefined;
+  /** The text is the content of a file. */
+  readonly isFile?: boolean;
 }
 
 const check = compile(Settings, 'settings');
@@ -122,7 +124,8 @@ function givenFor({ path, schema, names }: Row, command: Command, env: NodeJS.Pr
       : [option?.long ?? '', inFlag];
   if (!found) return [];
   const [origin = '', text = ''] = found;
-  return [{ path, origin, value: valueIn(text, schema), text: secret === undefined ? text : undefined }];
+  const isFile = inFlag === undefined && origin !== variable;
+  return [{ path, origin, value: valueIn(text, schema), text: secret === undefined ? text : undefined, isFile }];
 }
 
 /** The name and the text of a variable, or of the file that `NAME_FILE` names. An empty variable counts as not set. */
@@ -226,16 +229,18 @@ function checks(
 ): string[] {
   const isWrong = (path: readonly string[]): boolean =>
     ofSchema.some((problem) => path.every((key, at) => problem.path.length <= at || problem.path[at] === key));
-  const wrong = rows().flatMap(({ path, names: { check } }) => {
+  const wrong = rows().flatMap(({ path, schema, names: { check, secret } }) => {
     if (check === undefined || isWrong(path)) return [];
+    // A check of a URL repeats it, and a file that was named by mistake may have anything.
+    const isHidden = secret === 'url' && given.get(keyOf(path))?.isFile === true;
     const value = path.reduce((inner, key) => (isObject(inner) ? inner[key] : undefined), settings);
     const texts = Array.isArray(value) ? value : value === undefined ? [] : [value];
     return texts.flatMap((text: unknown, index) => {
       const why = reasonOf(() => check(String(text)));
       const at = Array.isArray(value) ? [...path, String(index)] : path;
-      return why === undefined
-        ? []
-        : [{ path: at, line: lineFor({ path: at, text: why, isUnknown: false }, given, file) }];
+      if (why === undefined) return [];
+      const shown = isHidden ? `expected a file with ${schema.description}, and nothing else` : why;
+      return [{ path: at, line: lineFor({ path: at, text: shown, isUnknown: false }, given, file) }];
     });
   });
   const lines = wrong.map(({ line }) => line);

@@ -30,8 +30,14 @@ export const sanitizedJson = (value: unknown): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** The text with user and password of each URL replaced by `***`. */
-export const redactCredentials = (text: string): string => text.replace(/\/\/[^\s/?#]*@/g, '//***@');
+/**
+ * The text without the credentials in its URLs: `***` replaces user and password, and the values of parameters that are
+ * named like secrets. A password that is replaced already keeps its user.
+ */
+export const redactCredentials = (text: string): string =>
+  text
+    .replace(/\/\/(?![^\s/?#@]*:\*\*\*@)[^\s/?#]*@/g, '//***@')
+    .replace(/([?&][^\s=&#]*(?:pass|secret|token|key|sig|credential)[^\s=&#]*=)[^\s&#]*/gi, '$1***');
 
 /** The text quoted as one word for a shell. */
 export const shellQuote = (word: string): string =>

@@ -52,6 +52,7 @@ const oneOf = <T extends string>(values: readonly T[], fallback: NoInfer<T>, des
   );
 
 const storeUrl = (url: string): void => {
+  if (/[\r\n]/.test(url)) throw new Error('expected one line');
   if (readStoreUrl(url) === undefined) throw unknownStore(storeName(url));
 };
 

@@ -69,6 +69,12 @@ export const errorTable = {
     (scopes: string) =>
       `This call needs the scope ${cut(scopes, 300)}; ask the operator for a key or token that has it.`,
   ),
+  agents_limited: row(
+    403,
+    'invalid_input',
+    () =>
+      'These credentials are limited to some agents, and the call concerns all of them; send credentials of the same owner without that limit.',
+  ),
   session_mismatch: row(
     400,
     'invalid_input',
@@ -125,7 +131,7 @@ export const errorTable = {
     (name: string, got: string) =>
       `${name} is not a cursor of this run: ${got}. Send the id of an event that you have seen.`,
   ),
-  route_unknown: row(404, 'not_found', (method: string, path: string) => `There is no ${method} ${path}.`),
+  route_unknown: row(404, 'not_found', (method: string, path: string) => `There is no ${method} ${cut(path, 1_000)}.`),
   agent_unknown: row(404, 'not_found', (name: string) => `There is no agent ${name}; GET /agents lists them.`),
   run_unknown: row(404, 'not_found', (id: string) => `There is no run ${id}.`),
   session_unknown: row(404, 'not_found', (id: string) => `There is no session ${id}.`),

@@ -23,7 +23,7 @@ export interface Principal {
   readonly tenant?: string;
   /** Of `Scope`, and those that agents ask for. `admin` includes all, and sees what others own. */
   readonly scopes: readonly string[];
-  /** Names of the agents that it may see and run; `*` stands for any characters. Default: all. */
+  /** Names of the agents that it may see and run, with their runs; `*` stands for any characters. Default: all. */
   readonly agents?: readonly string[];
   readonly claims?: Readonly<Record<string, unknown>>;
 }
@@ -69,6 +69,12 @@ export const hasScope = ({ scopes: has }: Principal, scope: string): boolean =>
 /** Whether a principal may see what an owner has. What was made without authentication is for `admin` only. */
 export const mayAccess = (principal: Principal, owner: string | null): boolean =>
   hasScope(principal, 'admin') || (owner !== null && owner === ownerOf(principal));
+
+/** Whether a principal may see a run: what its owner has, and its agent. */
+export const maySeeRun = (
+  principal: Principal,
+  { owner, agent_name }: { readonly owner: string | null; readonly agent_name: string },
+): boolean => mayAccess(principal, owner) && mayUseAgent(principal, agent_name);
 
 /** Whether a principal may see and run an agent. */
 export function mayUseAgent({ agents }: Principal, name: string): boolean {

@@ -3,6 +3,7 @@ import type { Delivery, DeliveryFilter } from '../core/outbox.ts';
 import {
   hasScope,
   mayAccess,
+  maySeeRun,
   mayUseAgent,
   ownerOf,
   type Principal,
@@ -11,7 +12,7 @@ import {
 } from '../core/principal.ts';
 import type { PushTarget } from '../core/push-targets.ts';
 import type { AgentRequest } from '../core/request.ts';
-import type { Resource, RunFilter, StatusPosition } from '../core/store.ts';
+import type { Resource, RunFilter, RunRow, StatusPosition } from '../core/store.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
@@ -21,6 +22,8 @@ import type { AgentStatusFilter, Engine, RunsByStatusTime } from './engine.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import type { RunStream } from './log/run-stream.ts';
 import type { AcceptedRun, RunOptions } from './runs/create.ts';
+import type { IsVisible, VisibleRuns } from './visible-runs.ts';
+import type { DeliveryPage } from './webhooks/webhooks.ts';
 
 /**
  * The engine as one principal may use it: protocols and callers in this process know no other. What another owner has
@@ -31,12 +34,15 @@ export class Access {
   readonly #engine: Engine;
   readonly #owner: string | null;
   readonly #isAdmin: boolean;
+  /** Tells which agents the principal may see; undefined where it may see all. */
+  readonly #isVisible: IsVisible | undefined;
 
   constructor(engine: Engine, principal: Principal) {
     this.principal = principal;
     this.#engine = engine;
     this.#owner = ownerOf(principal);
     this.#isAdmin = hasScope(principal, 'admin');
+    this.#isVisible = principal.agents === undefined ? undefined : (name) => mayUseAgent(principal, name);
   }
 
   /** What another principal may do. */
@@ -52,8 +58,8 @@ export class Access {
 
   /** A reply lets the agent go on, so it needs what its start needs. @throws as `create`, and as `resumeRun` */
   async resume(run_id: string, input: AwaitResumeInput, options: RunOptions = {}): Promise<AcceptedRun> {
-    // Where every agent may be used, the check costs nothing.
-    if (!this.#isAdmin || this.principal.agents !== undefined) this.#checkAgent(await this.#agentOf(run_id));
+    // Where every run may be seen, the check costs nothing.
+    if (!this.#seesAll) this.#checkAgent(await this.#agentOf(run_id));
     return this.#engine.resume(run_id, input, { ...options, principal: this.principal });
   }
 
@@ -94,7 +100,7 @@ export class Access {
 
   /** A page of the principal's runs; `admin` gets those of all owners, or of the one that the filter names. */
   runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
-    return this.#engine.runs({ ...filter, ...this.#ownPart(filter) }, before, limit);
+    return this.#engine.runs(this.#visible(filter), before, limit);
   }
 
   /** A page of the runs that `runs` lists, by the time of their status. See `Engine.runsByStatusTime`. */
@@ -103,12 +109,12 @@ export class Access {
     after: StatusPosition | undefined,
     limit: number,
   ): Promise<RunsByStatusTime> {
-    return this.#engine.runsByStatusTime({ ...filter, ...this.#ownPart(filter) }, after, limit);
+    return this.#engine.runsByStatusTime(this.#visible(filter), after, limit);
   }
 
   /** The feed of the runs that `runs` lists. The caller closes the reader. @throws RivuletError `store_unavailable` */
   watchRuns(filter: RunFilter, options: ChangesOptions): Promise<ChangeReader> {
-    return this.#engine.watchRuns({ ...filter, ...this.#ownPart(filter) }, options);
+    return this.#engine.watchRuns(this.#visible(filter), options);
   }
 
   /** @throws RivuletError `run_unknown`, `not_final` */
@@ -166,48 +172,50 @@ export class Access {
 
   /** The principal's session; `admin` may name another owner. @throws RivuletError `session_unknown` */
   async session(session_id: string, owner?: string): Promise<Session> {
-    return this.#engine.session(this.#sessionKey(session_id, owner));
+    return this.#engine.session(this.#sessionKey(session_id, owner), this.#isVisible);
   }
 
-  /** @throws RivuletError `session_unknown`, `not_final` */
+  /** See `Engine.removeSession`. @throws RivuletError `session_unknown`, `not_final` */
   async removeSession(session_id: string, owner?: string): Promise<void> {
-    return this.#engine.removeSession(this.#sessionKey(session_id, owner));
+    return this.#engine.removeSession(this.#sessionKey(session_id, owner), this.#isVisible);
   }
 
   /** @throws RivuletError `resource_unknown` */
   async resource(resource_id: string): Promise<Resource> {
-    const resource = await this.#engine.resource(resource_id);
+    const resource = await this.#engine.resource(resource_id, this.#isVisible);
     if (mayAccess(this.principal, sessionOwnerOf(resource.session_id))) return resource;
     throw fail('resource_unknown', resource_id);
   }
 
   /**
    * Erases all that the principal owns; `admin` may name another owner. Principals of a tenant own it together.
-   * @throws RivuletError `validation_failed` where there is no owner, `scope_missing`, `not_final`
+   * @throws RivuletError `validation_failed` where there is no owner, `scope_missing`, `agents_limited`, `not_final`
    */
   async erase(owner?: string): Promise<ErasedData> {
     const erased = owner ?? this.#owner;
     this.#checkOwner(owner);
+    if (this.#isVisible !== undefined) throw fail('agents_limited');
     if (erased === null)
       throw fail('validation_failed', 'owner', 'name one: without authentication, callers own nothing');
     return this.#engine.erase(erased);
   }
 
-  /** The webhooks of the principal; of all owners for `admin`. Newest first. */
-  deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    return this.#engine.webhooks.list(this.#isAdmin ? filter : { ...filter, owner: this.#owner ?? '' }, before, limit);
+  /** A page of the webhooks of the principal; of all owners for `admin`. Newest first. */
+  deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<DeliveryPage> {
+    const own = this.#isAdmin ? filter : { ...filter, owner: this.#owner ?? '' };
+    return this.#engine.webhooks.page(own, before, limit, this.#isVisible);
   }
 
   /** The webhooks of a run, newest first. @throws RivuletError `run_unknown` */
   async runDeliveries(run_id: string): Promise<Delivery[]> {
     await this.#agentOf(run_id);
-    return this.#engine.webhooks.list({ run_id }, undefined);
+    return this.#engine.webhooks.ofRun(run_id);
   }
 
   /** Sends a webhook again. @throws RivuletError `delivery_unknown`, `delivery_pending` */
   async replayDelivery(delivery_id: string): Promise<Delivery> {
     const { webhooks } = this.#engine;
-    return webhooks.replay(await webhooks.find(delivery_id, (owner) => mayAccess(this.principal, owner)));
+    return webhooks.replay(await webhooks.find(delivery_id, this.#sees));
   }
 
   /** Whether runs may have targets, and webhooks. */
@@ -216,12 +224,14 @@ export class Access {
   }
 
   /**
-   * The targets of a run that a protocol has added. Only an owner of the run gets their secrets; `admin` does not.
+   * The targets of a run that a protocol has added. Only an owner of the run that may write gets their secrets; `admin` of
+   * another owner does not.
    * @throws RivuletError `run_unknown`, `log_removed`
    */
   async targets(run_id: string, form: string): Promise<PushTarget[]> {
     await this.#agentOf(run_id);
-    return this.#engine.webhooks.targets(run_id, form, this.#owner);
+    const reader = hasScope(this.principal, 'runs:write') ? this.#owner : undefined;
+    return this.#engine.webhooks.targets(run_id, form, reader);
   }
 
   /**
@@ -244,18 +254,22 @@ export class Access {
     if (owner !== undefined && owner !== this.#owner && !this.#isAdmin) throw fail('scope_missing', 'admin');
   }
 
-  /** Works on a run that the principal may see: at once for `admin`, and where the run executes here. */
+  /** Works on a run that the principal may see: at once where it sees all, and where the run executes here. */
   #within<T>(run_id: string, work: () => Promise<T>): Promise<T> {
-    if (this.#isAdmin || this.#engine.executes(run_id, this.#isOwn)) return work();
+    if (this.#seesAll || this.#engine.executes(run_id, this.#sees)) return work();
     return this.#agentOf(run_id).then(work);
   }
 
   /** The name of the agent of a run that the principal may see. @throws RivuletError `run_unknown`, `log_removed` */
   #agentOf(run_id: string): Promise<string> {
-    return this.#engine.checkOwner(run_id, this.#isOwn);
+    return this.#engine.check(run_id, this.#sees);
   }
 
-  readonly #isOwn = (owner: string | null): boolean => mayAccess(this.principal, owner);
+  readonly #sees = (run: Pick<RunRow, 'owner' | 'agent_name'>): boolean => maySeeRun(this.principal, run);
+
+  get #seesAll(): boolean {
+    return this.#isAdmin && this.#isVisible === undefined;
+  }
 
   #checkAgent(name: string): void {
     if (!mayUseAgent(this.principal, name)) throw fail('agent_unknown', name.slice(0, 100));
@@ -267,12 +281,18 @@ export class Access {
     return this.#engine.scopesOf(name).filter((scope) => !hasScope(this.principal, scope));
   }
 
-  /** What a filter has to have, so that it matches only runs that the principal may see. */
-  #ownPart({ owner, session_id }: RunFilter): Pick<RunFilter, 'owner' | 'session_id'> {
+  /** The filter, so that it matches only runs that the principal may see. */
+  #visible<T extends Pick<RunFilter, 'owner' | 'session_id'>>(filter: T): T & Pick<VisibleRuns, 'isVisible'> {
+    const { owner, session_id } = filter;
     this.#checkOwner(owner);
     const asked = this.#isAdmin ? owner : (this.#owner ?? '');
     const key = session_id === undefined ? undefined : this.#sessionKey(session_id, owner);
-    return { ...(asked !== undefined && { owner: asked }), ...(key !== undefined && { session_id: key }) };
+    return {
+      ...filter,
+      ...(asked !== undefined && { owner: asked }),
+      ...(key !== undefined && { session_id: key }),
+      ...(this.#isVisible !== undefined && { isVisible: this.#isVisible }),
+    };
   }
 
   /** `admin` sees the figures of all runs. */

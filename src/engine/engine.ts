@@ -1,7 +1,8 @@
 import { fail } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
 import { type AgentRequest, messagesOf, requestOf } from '../core/request.ts';
-import type { Key, OpenRuns, Resource, RunFilter, RunRow, StatusFilter, StatusPosition, Store } from '../core/store.ts';
+import { isFinal } from '../core/run-state.ts';
+import type { Key, OpenRuns, Resource, RunRow, StatusFilter, StatusPosition, Store } from '../core/store.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
@@ -31,6 +32,7 @@ import { retryRun } from './runs/retry.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { Sessions } from './sessions.ts';
 import { storeForRequests } from './store-access.ts';
+import { type IsVisible, type RunTest, type VisibleRuns, visibleRuns } from './visible-runs.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
 import { WriteCheck } from './write-check.ts';
 
@@ -39,8 +41,8 @@ export type { EngineOptions } from './parts.ts';
 /** Characters of JSON after which a page of runs ends: the questions of runs may be long. */
 const maxPageChars = 1024 * 1024;
 
-/** As `StatusFilter`, with one agent or any. */
-export type AgentStatusFilter = Omit<StatusFilter, 'agent_names'> & { readonly agent_name?: string };
+/** As `StatusFilter`, with one agent or any that the caller may see. */
+export type AgentStatusFilter = Omit<StatusFilter, 'agent_names'> & Pick<VisibleRuns, 'agent_name' | 'isVisible'>;
 
 /** A page of runs by the time of their status. */
 export interface RunsByStatusTime {
@@ -232,9 +234,13 @@ export class Engine {
    * Runs as JSON without their output, newest first, and the cursor of the next page, if there is one. Each run takes
    * at most one read of one event, however long its log is.
    */
-  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
-    const rows = await this.#store.runs(filter, before, limit + 1);
-    const { runs, last } = await this.#page(rows, limit, () => ({}));
+  async runs(
+    filter: VisibleRuns,
+    before: string | undefined,
+    limit: number,
+  ): Promise<{ runs: string[]; next?: string }> {
+    const { items, readTo } = await visibleRuns(this.#store, filter, before, limit + 1);
+    const { runs, last = readTo } = await this.#page(items, limit, () => ({}));
     return { runs, ...(last && { next: last.run_id }) };
   }
 
@@ -243,12 +249,13 @@ export class Engine {
    * `status_at`. `total` counts all runs that match, and costs as much as to read an index of them.
    */
   async runsByStatusTime(
-    { agent_name, ...rest }: AgentStatusFilter,
+    { agent_name, isVisible = () => true, ...rest }: AgentStatusFilter,
     after: StatusPosition | undefined,
     limit: number,
   ): Promise<RunsByStatusTime> {
     const { registry } = this.#services.executions;
-    const agent_names = agent_name === undefined ? registry.list().map(({ manifest }) => manifest.name) : [agent_name];
+    const names = agent_name === undefined ? registry.list().map(({ manifest }) => manifest.name) : [agent_name];
+    const agent_names = names.filter(isVisible);
     const filter: StatusFilter = { ...rest, agent_names };
     const [rows, total] = await Promise.all([
       this.#store.runsByStatusTime(filter, after, limit + 1),
@@ -279,7 +286,7 @@ export class Engine {
    * The states of the runs that match a filter, as of now or since a position, then each change. The caller closes the
    * reader. @throws RivuletError `store_unavailable`
    */
-  watchRuns(filter: RunFilter, options: ChangesOptions): Promise<ChangeReader> {
+  watchRuns(filter: VisibleRuns, options: ChangesOptions): Promise<ChangeReader> {
     return this.#changes.open(filter, options);
   }
 
@@ -290,14 +297,23 @@ export class Engine {
   }
 
   /**
-   * Deletes a session, by its key, and its runs, which have to be final.
+   * Deletes a session, by its key, and its runs, which have to be final. Of a session that has other runs as well, a caller
+   * deletes the runs that it may see.
    * @throws RivuletError `session_unknown`, `not_final`
    */
-  async removeSession(session_key: string): Promise<void> {
-    await this.#sessions.describe(session_key);
+  async removeSession(session_key: string, isVisible?: IsVisible): Promise<void> {
+    await this.#sessions.describe(session_key, isVisible);
+    const { visible, hidden } = await this.#sessions.runsOf(session_key, isVisible);
+    if (hidden.size > 0) return this.#removeAll(visible);
     if (await this.#store.removeSession(session_key)) return;
     const [open] = await this.#store.unfinished(session_key, '', 1);
     throw fail('not_final', open?.run_id ?? 'of the session', open?.status ?? 'in-progress');
+  }
+
+  async #removeAll(rows: readonly RunRow[]): Promise<void> {
+    const open = rows.find(({ status }) => !isFinal(status));
+    if (open !== undefined) throw fail('not_final', open.run_id, open.status);
+    for (const { run_id } of rows) await this.#store.remove(run_id);
   }
 
   /** Erases all that an owner has. See `eraseOwner`. @throws RivuletError `not_final` */
@@ -331,15 +347,15 @@ export class Engine {
     return this.#connectedReaders.connect(run_id, on_disconnect, isKept);
   }
 
-  /** Whether a run whose owner passes executes in this process. */
-  executes(run_id: string, isAllowed: (owner: string | null) => boolean): boolean {
+  /** Whether a run that passes executes in this process. */
+  executes(run_id: string, isAllowed: RunTest): boolean {
     const execution = this.#services.active.local(run_id);
-    return execution !== undefined && isAllowed(execution.log.row.owner);
+    return execution !== undefined && isAllowed(execution.log.row);
   }
 
-  /** Resolves where the owner of a run passes. @throws RivuletError `run_unknown`, `log_removed`, also where it does not */
-  checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<string> {
-    return this.#services.active.checkOwner(run_id, isAllowed);
+  /** See `ActiveRuns.check`. */
+  check(run_id: string, isAllowed: RunTest): Promise<string> {
+    return this.#services.active.check(run_id, isAllowed);
   }
 
   /** The scopes that an agent asks for; none for an unknown agent. */
@@ -358,7 +374,7 @@ export class Engine {
   manifests(
     limit: number,
     offset: number,
-    isVisible: (name: string) => boolean = () => true,
+    isVisible: IsVisible = () => true,
     owner?: string,
   ): Promise<AgentManifest[]> {
     const agents = this.#services.executions.registry.list().filter(({ manifest }) => isVisible(manifest.name));
@@ -383,15 +399,16 @@ export class Engine {
     return Math.min(...all.filter((time) => time !== undefined));
   }
 
-  /** A session by its key. @throws RivuletError `session_unknown` */
-  session(session_key: string): Promise<Session> {
-    return this.#sessions.describe(session_key);
+  /** A session by its key. See `Sessions.describe`. @throws RivuletError `session_unknown` */
+  session(session_key: string, isVisible?: IsVisible): Promise<Session> {
+    return this.#sessions.describe(session_key, isVisible);
   }
 
   /** @throws RivuletError `resource_unknown` */
-  async resource(resource_id: string): Promise<Resource> {
+  async resource(resource_id: string, isVisible?: IsVisible): Promise<Resource> {
     const [resource] = await this.#store.resources([resource_id]);
-    if (resource === undefined || isCheckpoint(resource)) throw fail('resource_unknown', resource_id);
+    if (resource === undefined || isCheckpoint(resource) || !(await this.#sessions.shows(resource, isVisible)))
+      throw fail('resource_unknown', resource_id);
     return resource;
   }
 

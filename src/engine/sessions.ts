@@ -12,6 +12,7 @@ import { compile, type Validator } from '../core/validate.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import { newId } from './ids.ts';
+import type { IsVisible } from './visible-runs.ts';
 
 /** Reads a resource of another server; rejects with a reason that clients may see. Guarded: see `http/remote-fetch`. */
 export type FetchResource = (url: string, signal: AbortSignal) => Promise<string>;
@@ -78,15 +79,59 @@ export class Sessions {
     this.#logFor = logFor;
   }
 
-  /** The session with the newest 10,000 URLs of its history. @throws RivuletError `session_unknown` */
-  async describe(session_id: string): Promise<Session> {
+  /**
+   * The session with the newest 10,000 URLs of its history. A caller that may see only some agents gets the messages of
+   * their runs. It gets the state where all runs are theirs, and no session without any.
+   * @throws RivuletError `session_unknown`
+   */
+  async describe(session_id: string, isVisible?: IsVisible): Promise<Session> {
     const row = await this.#store.session(session_id);
-    if (row === undefined) throw fail('session_unknown', sessionIdOf(session_id));
+    const { visible, hidden } = await this.runsOf(session_id, isVisible);
+    if (row === undefined || (isVisible !== undefined && visible.length === 0))
+      throw fail('session_unknown', sessionIdOf(session_id));
+    const history = row.history.slice(-maxListedMessages);
+    const shown = hidden.size === 0 ? history : await this.#without(history, hidden);
     return {
       id: sessionIdOf(row.session_id),
-      history: row.history.slice(-maxListedMessages).map((url) => this.#absolute(url)),
-      ...(row.state !== null && { state: this.#absolute(row.state) }),
+      history: shown.map((url) => this.#absolute(url)),
+      ...(row.state !== null && hidden.size === 0 && { state: this.#absolute(row.state) }),
     };
+  }
+
+  /** The runs of a session that a caller may see, and the ids of the others. Read only where the caller is limited. */
+  async runsOf(session_id: string, isVisible?: IsVisible): Promise<{ visible: RunRow[]; hidden: Set<string> }> {
+    const visible: RunRow[] = [];
+    const hidden = new Set<string>();
+    let rows: RunRow[] = [];
+    if (isVisible === undefined) return { visible, hidden };
+    do {
+      rows = await this.#store.runs({ session_id }, rows.at(-1)?.run_id, pageSize);
+      for (const row of rows) {
+        if (isVisible(row.agent_name)) visible.push(row);
+        else hidden.add(row.run_id);
+      }
+    } while (rows.length === pageSize);
+    return { visible, hidden };
+  }
+
+  /** Whether a caller may see a resource: by the agent of its run, or, as a state, by those of its session. */
+  async shows({ run_id, session_id }: Resource, isVisible?: IsVisible): Promise<boolean> {
+    if (isVisible === undefined) return true;
+    if (run_id === null) return (await this.runsOf(session_id, isVisible)).hidden.size === 0;
+    const row = await this.#store.run(run_id);
+    return row !== undefined && isVisible(row.agent_name);
+  }
+
+  /** The URLs without those of messages of some runs. */
+  async #without(urls: readonly string[], run_ids: ReadonlySet<string>): Promise<string[]> {
+    const left: string[] = [];
+    for (const some of pagesOf(urls)) {
+      const own = some.filter((url) => !isForeign(url));
+      const found = await this.#store.resources(own.map((url) => url.slice(resourcePath.length)));
+      const hidden = new Set(own.filter((_, index) => run_ids.has(found[index]?.run_id ?? '')));
+      left.push(...some.filter((url) => !hidden.has(url)));
+    }
+    return left;
   }
 
   /**

@@ -1,9 +1,11 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { FastifyBaseLogger } from 'fastify';
 import { UnorderedSet } from '../core/collections.ts';
 import { fail, type RivuletError } from '../core/errors.ts';
 import type { AddressRule } from './address-guard.ts';
 import { networkOf } from './client-network.ts';
+import { securityHeaders } from './security-headers.ts';
 import { type TrafficObserver, unobserved } from './traffic.ts';
 
 /** While the server closes: milliseconds between checks for idle connections, and until all others are closed. */
@@ -26,6 +28,8 @@ export class Connections {
   readonly #bySocket = new WeakMap<Socket, Connection>();
   /** Is told of requests that are refused before they are complete. */
   traffic: TrafficObserver = unobserved;
+  /** Gets a line for each of them; undefined for no lines. */
+  lines: Pick<FastifyBaseLogger, 'info'> | undefined;
 
   constructor(server: Server) {
     this.#server = server;
@@ -114,9 +118,11 @@ export class Connections {
     }
     const refusal = refusalFor(error.code);
     this.traffic.onRefused(refusal.kind);
+    const { kind: reason, status } = refusal;
+    this.lines?.info({ status, ip: socket.remoteAddress, reason }, 'request');
     const body = JSON.stringify(refusal);
     socket.end(
-      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${headerLines}` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   };
@@ -128,6 +134,11 @@ export class Connections {
     return open > (inBody ? 1 : 0);
   }
 }
+
+/** The headers that every response has. */
+const headerLines = Object.entries(securityHeaders)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
 
 function refusalFor(code: string | undefined): RivuletError {
   if (code === 'HPE_HEADER_OVERFLOW') return fail('header_overflow');

@@ -9,12 +9,11 @@ export interface Answer {
   readonly body: ErrorBody;
 }
 
-/**
- * The path of a request. The query may have values that belong neither in a response nor in a log, and a
- * path may have a key that a client has pasted into it.
- */
-export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string =>
-  (url.split('?', 1)[0] ?? '').replace(/\brv[ks]_[\w.-]+/g, '***');
+/** A text without the keys and tickets that a client has pasted into it. */
+const withoutKeys = (text: string): string => text.replace(/\brv[ks]_[\w.-]+/g, '***');
+
+/** The path of a request. The query may have values that belong neither in a response nor in a log. */
+export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string => withoutKeys(url.split('?', 1)[0] ?? '');
 
 /**
  * The status and body for an error. Errors of Fastify, of its plugins and of an app that embeds this one keep their
@@ -22,11 +21,16 @@ export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string =>
  */
 export function answerTo(error: unknown, request: FastifyRequest): Answer {
   const known = error instanceof RivuletError ? error : knownError(statusOf(error), request);
-  if (known !== undefined) return { status: known.status, reason: known.kind, body: known.toJSON() };
+  if (known !== undefined) return answerOf(known, known.status);
   const status = statusOf(error);
   const message = error instanceof Error && error.message !== '' ? error.message : 'The request was refused.';
   const unknown = status >= 500 ? fail('internal_error', request.id) : fail('bad_request', message);
-  return { status, reason: unknown.kind, body: unknown.toJSON() };
+  return answerOf(unknown, status);
+}
+
+function answerOf(error: RivuletError, status: number): Answer {
+  const body = error.toJSON();
+  return { status, reason: error.kind, body: { ...body, message: withoutKeys(body.message) } };
 }
 
 /** The status of an error, where it is a valid error status; otherwise 500. */

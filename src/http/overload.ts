@@ -78,7 +78,7 @@ export function shedRuns(app: FastifyInstance, limits: OverloadLimits): Pick<Ove
     clearInterval(timer);
     histogram.disable();
   });
-  checkWork(app, (work, _request, reply, next) => {
+  checkWork(app, ({ work }, _request, reply, next) => {
     if (work !== 'creates' || !overload.refuses) return next();
     reply.header('Retry-After', String(window / 1_000));
     overload.refuse();

@@ -9,7 +9,7 @@ import { readsStream } from './negotiation.ts';
 import { onceClosed } from './once-closed.ts';
 import type { StreamMonitor } from './sse/stream-monitor.ts';
 import type { TrafficObserver } from './traffic.ts';
-import { checkWork, type Work } from './work.ts';
+import { type Checked, checkWork } from './work.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -36,7 +36,7 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
   app.decorateRequest('countedRun', undefined);
   /** Connections whose last request was refused. */
   const refused = new WeakSet<Socket>();
-  checkWork(app, (work, request, reply, next) => {
+  checkWork(app, (checked, request, reply, next) => {
     const owner = request.principal === undefined ? null : ownerOf(request.principal);
     if (owner === null) return next();
     const { socket } = request.raw;
@@ -51,7 +51,7 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
     };
     let goesOn: boolean | Promise<boolean>;
     try {
-      goesOn = limits.check(owner, work, request, reply);
+      goesOn = limits.check(owner, checked, request, reply);
     } catch (error) {
       return refuse(error instanceof Error ? error : new Error(String(error)));
     }
@@ -77,8 +77,8 @@ const [minute, day] = [60, 86_400];
 
 class OwnerLimits {
   readonly #options: OwnerLimitsOptions;
-  /** Of requests that create runs, and of others. */
-  readonly #rated: Readonly<Record<'creating' | 'other', RatedRules>>;
+  /** Of requests that create runs, of others, and of runs alone, for requests that are counted already. */
+  readonly #rated: Readonly<Record<'creating' | 'other' | 'runs', RatedRules>>;
   readonly #tokens: QuotaRule;
   /** By owner, the requests whose runs are not in the store yet: many may come at once. */
   readonly #starting = new Map<string, number>();
@@ -88,7 +88,7 @@ class OwnerLimits {
     const { requestsPerMinute, runsPerMinute, tokensPerDay } = options.limits;
     const requests: QuotaRule = { name: 'requests', points: requestsPerMinute, window: minute };
     const runs: QuotaRule = { name: 'runs', points: runsPerMinute, window: minute };
-    this.#rated = { creating: rated([requests, runs]), other: rated([requests]) };
+    this.#rated = { creating: rated([requests, runs]), other: rated([requests]), runs: rated([runs]) };
     this.#tokens = { name: 'tokens', points: tokensPerDay, window: day };
   }
 
@@ -98,7 +98,7 @@ class OwnerLimits {
    */
   check(
     owner: string,
-    work: Work | undefined,
+    { work, again }: Checked,
     request: FastifyRequest,
     reply: FastifyReply,
   ): boolean | Promise<boolean> {
@@ -109,16 +109,23 @@ class OwnerLimits {
       request.raw.destroy();
       return false;
     }
-    const { rules, policy } = this.#rated[work === 'creates' ? 'creating' : 'other'];
+    const { rules, policy } = this.#rulesOf(work === 'creates', again);
     const goOn = (states: readonly QuotaState[]): boolean | Promise<boolean> => {
-      if (states.length > 0)
-        reply.header('ratelimit-policy', policy).header('ratelimit', states.map(textOf).join(', '));
+      if (states.length > 0) {
+        addTo(reply, 'ratelimit-policy', policy);
+        addTo(reply, 'ratelimit', states.map(textOf).join(', '));
+      }
       const refused = states.find(({ allowed }) => !allowed);
       if (refused !== undefined) throw this.#refusal(reply, refused);
       return work === undefined || this.#checkRuns(owner, request, reply);
     };
     const states = rules.map((rule) => this.#options.quotas.take(rule, owner, 1));
     return states.every(isHere) ? goOn(states) : Promise.all(states).then(goOn);
+  }
+
+  #rulesOf(creates: boolean, again: boolean): RatedRules {
+    if (!again) return this.#rated[creates ? 'creating' : 'other'];
+    return creates ? this.#rated.runs : noRules;
   }
 
   /** @throws RivuletError `too_many_own_runs`, `quota_exceeded` */
@@ -181,6 +188,14 @@ interface RatedRules {
   readonly rules: readonly QuotaRule[];
   /** As a field of draft-ietf-httpapi-ratelimit-headers-11, and so is `textOf`. */
   readonly policy: string;
+}
+
+const noRules: RatedRules = { rules: [], policy: '' };
+
+/** Adds to a header that has a list: a request may be checked twice. */
+function addTo(reply: FastifyReply, name: string, value: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, before === undefined ? value : `${before}, ${value}`);
 }
 
 function rated(all: readonly QuotaRule[]): RatedRules {

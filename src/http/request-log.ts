@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorName } from '../core/errors.ts';
+import { cut } from '../core/json.ts';
 import type { SpanIds, Traces } from '../core/traces.ts';
 import { pathOf } from './errors.ts';
 import { onceClosed } from './once-closed.ts';
@@ -35,6 +36,9 @@ const refusals: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'store_unavailable',
   'stopping',
 ]);
+
+/** Characters of a path in a line. */
+const maxPath = 1_000;
 
 /** Routes that orchestrators and Prometheus call every few seconds: their lines have the level `debug`. */
 const frequent = new Set(['/health', '/ready', '/ping', '/metrics']);
@@ -89,7 +93,7 @@ function log(
   const line = {
     request_id: request.id,
     method,
-    path: pathOf(request),
+    path: cut(pathOf(request), maxPath),
     status: statusOf(reply),
     seconds: rounded(seconds),
     run_id: isId(run_id) ? run_id : undefined,

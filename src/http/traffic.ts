@@ -4,7 +4,7 @@ import type { ErrorName } from '../core/errors.ts';
 export type StreamMode = 'run' | 'events' | 'runs';
 
 /** Why the server ended a stream: its client did not read, too many were open, or the server stopped. */
-export type DropReason = 'stalled' | 'limit' | 'stopping';
+export type DropReason = 'stalled' | 'limit' | 'stopping' | 'unauthenticated';
 
 /** A request whose response is complete, or whose client has left. */
 export interface ClosedRequest {

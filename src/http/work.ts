@@ -5,28 +5,36 @@ export type Work = 'creates' | 'resumes';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What the requests of a route do; a function tells it from the body, where one route has several operations. */
+    /**
+     * What the requests of a route do. A function tells it from the body, where one route has several operations. It reads the
+     * body as the handler does: where they differ, a client escapes the limits.
+     */
     work?: Work | ((body: unknown) => Work | undefined);
   }
 }
 
-type Check = (
-  work: Work | undefined,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  next: (error?: Error) => void,
-) => void;
+/** What is known of a request when it is checked. */
+export interface Checked {
+  readonly work: Work | undefined;
+  /** Whether the request was checked before its body was read. Only the body of such a request has told its work. */
+  readonly again: boolean;
+}
 
-/** Checks each request: before its body is read, unless only the body tells what it does. */
+type Check = (checked: Checked, request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void) => void;
+
+/**
+ * Checks each request before its body is read, so that a body which is refused counts as well. A request whose body tells
+ * that it makes a run work is checked again then.
+ */
 export function checkWork(app: FastifyInstance, check: Check): void {
   app.addHook('onRequest', (request, reply, next) => {
     const { work } = request.routeOptions.config;
-    if (typeof work === 'function') next();
-    else check(work, request, reply, next);
+    check({ work: typeof work === 'function' ? undefined : work, again: false }, request, reply, next);
   });
-  app.addHook('preValidation', (request, reply, next) => {
+  app.addHook('preHandler', (request, reply, next) => {
     const { work } = request.routeOptions.config;
-    if (typeof work === 'function') check(work(request.body), request, reply, next);
-    else next();
+    const told = typeof work === 'function' ? work(request.body) : undefined;
+    if (told === undefined) next();
+    else check({ work: told, again: true }, request, reply, next);
   });
 }

@@ -35,9 +35,11 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
   }
 }
 
-/** The URL of a store without its password, for messages. */
+/** The URL of a store without its passwords, for messages. */
 export function storeName(url: string): string {
-  return url.replace(/^([a-z]+:\/\/[^:@]*):.*@/s, '$1:***@').replace(/([?&]password=)[^&#]*/, '$1***');
+  return url
+    .replace(/^([a-z]+:\/\/[^:@]*):.*@/s, '$1:***@')
+    .replace(/([?&][^=&#]*(?:pass|secret|token)[^=&#]*=)[^&#]*/gi, '$1***');
 }
 
 export const unknownStore = (name: string): Error => new Error(`there is no store "${name}"; use ${urlForms}`);

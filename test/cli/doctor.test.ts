@@ -1,9 +1,10 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkNode } from '../../src/cli/commands/doctor.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
+import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { rivuletHere } from '../support/command.ts';
 import { agentFile, projectFolder } from './server-project.ts';
 
@@ -72,6 +73,41 @@ describe('rivulet doctor', () => {
     expect(out).toMatch(/problem +files +keys\.yaml: other users may write it \(664\); chmod go-w keys\.yaml/);
     expect(out).toMatch(/problem +files +jwks\.json: other users may write it \(664\)/);
     expect(code).toBe(1);
+  });
+
+  it('notes data that other users may read', async (t) => {
+    const cwd = projectFolder(files, t);
+    const store = new SqliteStore(join(cwd, 'data/rivulet.db'));
+    const find = async (): Promise<string> => (await rivuletHere(['doctor', '--port', '0'], { cwd })).out;
+    expect(await find()).toMatch(/ok +files +no other user may read the data/);
+    for (const [path, mode] of [
+      ['data', 0o755],
+      ['data/rivulet.db', 0o644],
+      ['data/rivulet.db-wal', 0o640],
+      ['data/rivulet.db-shm', 0o604],
+    ] as const) {
+      const before = statSync(join(cwd, path)).mode & 0o777;
+      chmodSync(join(cwd, path), mode);
+      expect(await find()).toMatch(
+        new RegExp(
+          `note +files +.*${path}: other users may read the data \\(${mode.toString(8)}\\); chmod go-rwx .*${path}\n`,
+        ),
+      );
+      chmodSync(join(cwd, path), before);
+    }
+    await store.close();
+  });
+
+  it('prints no credentials of URLs', async (t) => {
+    const cwd = projectFolder(files, t);
+    const jwt = ['--jwt-issuer', 'https://id.example.com', '--jwt-audience', 'rivulet'];
+    for (const jwks of ['http://me:hush@127.0.0.1:9/keys', 'http://127.0.0.1:9/keys?api_key=hush']) {
+      for (const command of [['doctor', '--port', '0'], ['config']]) {
+        const { out, err } = await rivuletHere([...command, ...jwt, '--jwks', jwks], { cwd });
+        expect(out).toContain('127.0.0.1:9/keys');
+        expect(out + err).not.toContain('hush');
+      }
+    }
   });
 
   it('exits with 2 where the settings have mistakes', async (t) => {

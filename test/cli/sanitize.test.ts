@@ -116,6 +116,9 @@ describe('credentials in a URL', () => {
     ['http://me:secret@host:80/path', 'http://***@host:80/path'],
     ['no store at postgres://me:se@cret@db/x?y=a@b.', 'no store at postgres://***@db/x?y=a@b.'],
     ['http://host/a@b and c@d', 'http://host/a@b and c@d'],
+    ['postgres://me:***@host/a, http://me:x@host', 'postgres://me:***@host/a, http://***@host'],
+    ['https://host/keys?api_key=hush&b=1#c then', 'https://host/keys?api_key=***&b=1#c then'],
+    ['https://host/?a=1&access_token=hush', 'https://host/?a=1&access_token=***'],
   ])('are redacted in %s', (text, shown) => {
     expect(redactCredentials(text)).toBe(shown);
     const { terminal, err } = fakeTerminal('pipe');

@@ -146,6 +146,21 @@ describe('settings', () => {
     expect(await mistakes([], { env: { RIVULET_STORE_FILE: '/missing' } })).toContain('/missing cannot be read');
   });
 
+  it('print nothing of a file that a variable names by mistake', async () => {
+    for (const content of [
+      'hunter2',
+      'hunter2: 1\n',
+      'KEY=hunter2\nmemory:\n',
+      'redis://host/hunter2',
+      'sqlite:a\nhunter2\n',
+    ]) {
+      const text = await mistakes([], { env: { RIVULET_STORE_FILE: fileOf(content, 'wrong') } });
+      expect(text).toBe(
+        'RIVULET_STORE_FILE: expected a file with memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE, and nothing else',
+      );
+    }
+  });
+
   it('need secrets of 32 characters, wherever these come from, and do not print them', async () => {
     const [short, long] = ['too-short', 'x'.repeat(32)];
     const why = 'expected string length greater or equal to 32';

@@ -2,6 +2,7 @@ import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { defineAgent, type RivuletOptions } from '../../src/index.ts';
+import { headersOf, metaOf, request } from '../protocols/mcp/modern.ts';
 import { agent, echo } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, framesUntil, serveApi } from '../support/serve.ts';
@@ -97,6 +98,40 @@ describe('the limits of each caller', () => {
       expect.stringMatching(/^1 runs in 60 s are the limit of each caller; try again in \d+ s\.$/),
     ]);
     expect((await alice('/runs')).status).toBe(200);
+  });
+
+  it('count runs that a body asks for as the handler reads it', async () => {
+    const node = await open({ runsPerMinute: 1 });
+    const alice = node.as('alice');
+    const call = (more: object = {}): Promise<Answer> => {
+      const params = { name: 'echo', arguments: { input: 'hi' }, _meta: metaOf(), ...more };
+      const headers = { ...headersOf('tools/call', 'echo'), accept: 'application/json, text/event-stream' };
+      return alice('/mcp', { method: 'POST', headers, body: request('tools/call', params) });
+    };
+    const first = await call({ requestState: null });
+    expect([first.status, first.headers['ratelimit-policy'], first.headers.ratelimit]).toEqual([
+      200,
+      '"requests";q=600;w=60, "runs";q=1;w=60',
+      expect.stringMatching(/^"requests";r=599;t=\d+, "runs";r=0;t=\d+$/),
+    ]);
+    for (const more of [{ requestState: null }, {}, { inputResponses: null }])
+      expect((await call(more)).status).toBe(429);
+    expect(
+      (await alice('/mcp', { method: 'POST', headers: headersOf('tools/list'), body: request('tools/list') })).status,
+    ).not.toBe(429);
+  });
+
+  it('count requests whose bodies are refused', async () => {
+    for (const path of ['/mcp', '/a2a/', '/a2a/echo', '/runs']) {
+      const node = await open({ requestsPerMinute: 3, bodyLimit: 2_000 });
+      const send = async (body: string): Promise<number> => {
+        const headers = { as: 'alice', 'content-type': 'application/json', 'a2a-version': '1.0' };
+        return (await fetch(`${node.url}${path}`, { method: 'POST', headers, body })).status;
+      };
+      const statuses: number[] = [];
+      for (const body of ['{', `"${'x'.repeat(3_000)}"`, '[]', '{']) statuses.push(await send(body));
+      expect([path, statuses.map((status) => status === 429)]).toEqual([path, [false, false, false, true]]);
+    }
   });
 
   it('refuse new runs while too many are at work; those that await do not count', async () => {

@@ -43,6 +43,7 @@ describe('a URL of a store', () => {
     ['postgres://me:se@cret@host/db?schema=a', 'postgres://me:***@host/db?schema=a'],
     ['postgres://me:se/cret@host/db', 'postgres://me:***@host/db'],
     ['postgres://host/db?user=me&password=secret&schema=a', 'postgres://host/db?user=me&password=***&schema=a'],
+    ['postgres://host/db?sslpassword=secret&a=b', 'postgres://host/db?sslpassword=***&a=b'],
     ['redis://:secret@host:6379/1', 'redis://:***@host:6379/1'],
     ['redis://host:6379/1', 'redis://host:6379/1'],
     ['sqlite:./data/rivulet.db', 'sqlite:./data/rivulet.db'],

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -72,6 +72,20 @@ describe('a file', () => {
     expect(() => new SqliteStore(path, 0)).toThrow(`${path} is in use by another process`);
     await first.close();
     await new SqliteStore(path, 0).close();
+  });
+
+  it('is made for its owner alone, with the files beside it and its folder', async () => {
+    const before = process.umask(0);
+    const parent = join(folder, 'made', 'deep');
+    const store = new SqliteStore(join(parent, 'a.db'));
+    await store.commit([{ row: newRow('a'), expect: 0, lines: ['{}'], input: [] }]);
+    const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+    const names = readdirSync(parent);
+    expect(names).toEqual(expect.arrayContaining(['a.db', 'a.db-lock', 'a.db-shm', 'a.db-wal']));
+    for (const name of names) expect([name, modeOf(join(parent, name))]).toEqual([name, '600']);
+    expect([modeOf(parent), modeOf(join(folder, 'made'))]).toEqual(['700', '700']);
+    await store.close();
+    process.umask(before);
   });
 
   it('belongs to one process, also through links', async () => {

@@ -5,6 +5,7 @@ import { storeName } from '../../stores/open.ts';
 import { authOptions, refuseOpenAccess } from '../auth-options.ts';
 import { exit } from '../exit-codes.ts';
 import { resolveSettings } from '../resolve-settings.ts';
+import { redactCredentials } from '../sanitize.ts';
 import { fileSchema, type Row, rows, type Settings } from '../settings.ts';
 import { table } from '../table.ts';
 import { terminal } from '../terminal.ts';
@@ -34,13 +35,13 @@ export async function config(folders: readonly string[], options: ConfigOptions,
       rows().map((row) => [row.path.join('.'), shown(row, settings), origin(row.path)]),
     );
     terminal.print('');
-    for (const line of consequences(settings, file)) terminal.print(line);
+    for (const line of consequences(settings, file)) terminal.print(redactCredentials(line));
   }
   for (const warning of warningsOf(settings)) terminal.note(`Warning: ${warning}`, 'yellow');
   return exit.completed;
 }
 
-/** The value of a setting; of a secret, only its last four characters, or its URL without the password. */
+/** The value of a setting; of a secret, only its last four characters; of a URL, all but its credentials. */
 function shown({ path, names }: Row, settings: Settings): string {
   const value = path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), settings);
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return '-';
@@ -50,7 +51,7 @@ function shown({ path, names }: Row, settings: Settings): string {
       ? JSON.stringify(value)
       : String(value);
   if (names.secret === 'url') return storeName(text);
-  return names.secret === 'text' ? masked(text) : text;
+  return names.secret === 'text' ? masked(text) : redactCredentials(text);
 }
 
 /** Of a short secret, four characters would tell too much. */

@@ -10,6 +10,7 @@ import { exit } from '../exit-codes.ts';
 import { type Finding, note, ok, problem } from '../finding.ts';
 import { loadAgents } from '../load-agents.ts';
 import type { Resolved } from '../resolve-settings.ts';
+import { redactCredentials } from '../sanitize.ts';
 import type { Settings } from '../settings.ts';
 import { terminal } from '../terminal.ts';
 import { openAccess, storeFile, warningsOf } from '../warnings.ts';
@@ -48,7 +49,8 @@ export async function doctor(settings: Settings, resolved: Resolved): Promise<nu
     for (const { level, text, advice } of findings) {
       if (level === 'problem') problems += 1;
       const style = { ok: undefined, note: 'yellow', problem: 'red' } as const;
-      terminal.print(`${level.padEnd(8)} ${name.padEnd(9)} ${text}${advice ? `; ${advice}` : ''}`, style[level]);
+      const line = `${level.padEnd(8)} ${name.padEnd(9)} ${text}${advice ? `; ${advice}` : ''}`;
+      terminal.print(redactCredentials(line), style[level]);
     }
   }
   terminal.print(
@@ -120,8 +122,8 @@ async function checkStore({ store }: Settings): Promise<Finding[]> {
 }
 
 /**
- * Other users of the machine must not write the data or the configuration; that they can read them is for the operator.
- * The server refuses files of keys that the group may write, too.
+ * Other users of the machine must not write the data or the configuration. They should not read the data; the server makes
+ * files of its own that only their owner may read. The server refuses files of keys that the group may write, too.
  */
 function checkFiles({ store, auth }: Settings, file: string | undefined): Finding[] {
   const data = storeFile(store);
@@ -129,11 +131,14 @@ function checkFiles({ store, auth }: Settings, file: string | undefined): Findin
   const findings = [
     ...[file, folder, data].flatMap((path) => permissionsOf(path, 0o002, 'every user')),
     ...[auth.keyFile, auth.jwt.jwks].flatMap((path) => permissionsOf(path, 0o022, 'other users')),
+    ...(data === undefined ? [] : readersOf(data)),
   ];
   if (folder !== undefined && !isWritable(data !== undefined && existsSync(data) ? data : folder)) {
     findings.push(problem(`${folder}: this user may not write the store`, 'change its owner, or use another --store'));
   }
-  return findings.length === 0 ? [ok('no other user may write the data, the keys or the configuration')] : findings;
+  return findings.length === 0
+    ? [ok('no other user may read the data, or write it, the keys or the configuration')]
+    : findings;
 }
 
 /** `writers`: the bits of those that must not write the file. A path that is none, such as a URL, has no findings. */
@@ -149,6 +154,23 @@ function permissionsOf(path: string | undefined, writers: number, users: string)
     ];
   }
   return [];
+}
+
+/** The files of a store, and its folder, that other users may read. */
+function readersOf(data: string): Finding[] {
+  // Windows has no such modes.
+  if (!existsSync(data) || process.platform === 'win32') return [];
+  const folder = dirname(data);
+  // The working directory has files of other programs as well.
+  const folders = folder === process.cwd() ? [] : [folder];
+  const files = ['', '-wal', '-shm'].map((end) => data + end).filter((path) => existsSync(path));
+  return [...folders, ...files].flatMap((path) => {
+    const { mode } = statSync(path);
+    const isOpen = (mode & 0o077) !== 0 && (mode & 0o1000) === 0;
+    return isOpen
+      ? [note(`${path}: other users may read the data (${(mode & 0o777).toString(8)})`, `chmod go-rwx ${path}`)]
+      : [];
+  });
 }
 
 function isWritable(path: string): boolean {

@@ -1,8 +1,9 @@
 import { isFinal } from '../../core/run-state.ts';
-import type { RunFilter, RunRow, Store } from '../../core/store.ts';
+import type { RunRow, Store } from '../../core/store.ts';
 import { Delay } from '../../core/timing.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { isUnavailable } from '../store-access.ts';
+import { type VisibleRuns, visibleRuns } from '../visible-runs.ts';
 import { changedSince, maxClockSkew, type ReadByStatusTime } from './changed-since.ts';
 
 /** The row of a run whose status has changed, and when this node learned of it, in milliseconds. */
@@ -32,7 +33,7 @@ export interface ChangesOptions {
 
 interface ChangeReaderOptions {
   readonly store: Store;
-  readonly filter: RunFilter;
+  readonly filter: VisibleRuns;
   readonly limit: number;
   readonly now: () => number;
   readonly storeTimeout: number;
@@ -144,10 +145,10 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   async *#newest(before?: ChangeEvent): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     const { store, filter, limit, now } = this.#options;
     const at = now();
-    const rows = await this.#answer(() => store.runs(filter, undefined, limit));
-    if (rows === undefined || this.#closed) return;
+    const page = await this.#answer(() => visibleRuns(store, filter, undefined, limit));
+    if (page === undefined || this.#closed) return;
     if (before !== undefined) yield [before];
-    yield* this.#statesOf(rows.toReversed());
+    yield* this.#statesOf(page.items.toReversed());
     if (!this.#closed) yield [{ type: 'ready', data: '{}', position: at }];
   }
 
@@ -253,8 +254,9 @@ export const isNewer = (version: Version, known: Version | undefined): boolean =
  * Whether a reader has to know of a run's new state: the run matches the filter, or has matched it before. Without the
  * row before, it has matched if it may have.
  */
-function concerns(filter: RunFilter, row: RunRow, before: RunRow | undefined): boolean {
-  const { agent_name, session_id, status, parked, owner } = filter;
+function concerns(filter: VisibleRuns, row: RunRow, before: RunRow | undefined): boolean {
+  const { agent_name, session_id, status, parked, owner, isVisible } = filter;
+  if (isVisible?.(row.agent_name) === false) return false;
   if (owner !== undefined && owner !== row.owner) return false;
   if (agent_name !== undefined && agent_name !== row.agent_name) return false;
   if (session_id !== undefined && session_id !== row.session_id) return false;

@@ -1,18 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { UnorderedSet } from '../../core/collections.ts';
-import {
-  type Outcome,
-  type RunFilter,
-  type RunNotification,
-  type RunRow,
-  rowAfter,
-  type Store,
-  type Write,
-} from '../../core/store.ts';
+import { type Outcome, type RunNotification, type RunRow, rowAfter, type Store, type Write } from '../../core/store.ts';
 import type { Limits } from '../limits.ts';
 import { SharedReads } from '../log/shared-reads.ts';
 import { summaryOf } from '../log/stored-run.ts';
 import { PeriodicTask } from '../periodic.ts';
+import type { VisibleRuns } from '../visible-runs.ts';
 import { ChangeReader, type ChangesOptions, isNewer } from './change-reader.ts';
 import { changedSince, maxClockSkew } from './changed-since.ts';
 
@@ -70,7 +63,7 @@ export class RunChanges {
   }
 
   /** A reader of the runs that match a filter; the caller closes it. @throws RivuletError `store_unavailable` */
-  async open(filter: RunFilter, options: ChangesOptions): Promise<ChangeReader> {
+  async open(filter: VisibleRuns, options: ChangesOptions): Promise<ChangeReader> {
     this.#users += 1;
     try {
       this.#started ??= this.#start();

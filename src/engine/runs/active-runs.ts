@@ -14,6 +14,7 @@ import type { GroupCommit } from '../log/group-commit.ts';
 import { PageCache } from '../log/page-cache.ts';
 import { type RunFinder, type Source, storedSource } from '../log/source.ts';
 import { foldStored, parkedOf } from '../log/stored-run.ts';
+import type { RunTest } from '../visible-runs.ts';
 import { type CreatedRun, CreatedRuns } from './created-runs.ts';
 
 /** What is known of a write; `changed` only of a notification. */
@@ -151,15 +152,15 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * Resolves to the name of a run's agent, where the run's owner passes. Any other run is read from the store, and rejected as if it were not
-   * there: an answer that came sooner would tell that it is.
+   * Resolves to the name of a run's agent, where the run passes. Any other run is read from the store, and rejected as if it
+   * were not there: an answer that came sooner would tell that it is.
    * @throws as `row`
    */
-  async checkOwner(run_id: string, isAllowed: (owner: string | null) => boolean): Promise<string> {
+  async check(run_id: string, isAllowed: RunTest): Promise<string> {
     const local = this.#executions.get(run_id)?.log.row;
-    if (local !== undefined && isAllowed(local.owner)) return local.agent_name;
+    if (local !== undefined && isAllowed(local)) return local.agent_name;
     const row = await this.#store.run(run_id);
-    if (row === undefined || !isAllowed(row.owner)) throw this.#missing(run_id);
+    if (row === undefined || !isAllowed(row)) throw this.#missing(run_id);
     return row.agent_name;
   }
 

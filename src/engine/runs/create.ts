@@ -2,7 +2,7 @@ import type { Agent, IfBusy, OnDisconnect } from '../../core/agent.ts';
 import { encode, runInside } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { checkContentTypes, receiveMessage, titleOf } from '../../core/messages.ts';
-import { operator, ownerOf, type Principal, sessionIdOf, sessionKey } from '../../core/principal.ts';
+import { mayUseAgent, operator, ownerOf, type Principal, sessionIdOf, sessionKey } from '../../core/principal.ts';
 import { encodeTargets, type PushTarget } from '../../core/push-targets.ts';
 import type { AgentRequest, RunInput } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
@@ -222,8 +222,9 @@ async function startWhenDurable(
   }
 }
 
-/** Cancels the session's runs that were created before this one. */
-async function cancelOlder(services: RunServices, { session_id, run_id }: RunRow): Promise<void> {
+/** Cancels the session's runs that were created before this one, and that its principal may see. */
+async function cancelOlder(services: RunServices, { session_id, run_id, principal }: RunRow): Promise<void> {
+  const by: Principal = principal === null ? operator : JSON.parse(principal);
   const page = 100;
   const older: RunRow[] = [];
   for (let more = true, after = ''; more; after = older.at(-1)?.run_id ?? '') {
@@ -231,7 +232,10 @@ async function cancelOlder(services: RunServices, { session_id, run_id }: RunRow
     older.push(...rows);
     more = rows.length === page;
   }
-  await cancelAll(services, older);
+  await cancelAll(
+    services,
+    older.filter(({ agent_name }) => mayUseAgent(by, agent_name)),
+  );
 }
 
 /**

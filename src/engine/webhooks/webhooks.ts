@@ -3,6 +3,7 @@ import type { Delivery, DeliveryFilter, PendingDeliveries } from '../../core/out
 import { type PushForms, type PushTarget, targetsOf } from '../../core/push-targets.ts';
 import type { Outcome, Store, Write } from '../../core/store.ts';
 import { changeTargets } from '../targets.ts';
+import { type IsVisible, type RunTest, visiblePage } from '../visible-runs.ts';
 import { Deliverer, type DelivererOptions, type SendWebhook } from './deliverer.ts';
 import { isReported } from './deliveries.ts';
 
@@ -13,6 +14,13 @@ export interface WebhookOptions {
   readonly problemOf: (url: string) => string | undefined;
   /** How other protocols write to their targets. */
   readonly forms?: PushForms;
+}
+
+/** A page of webhooks. */
+export interface DeliveryPage {
+  readonly deliveries: Delivery[];
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: string;
 }
 
 /** Webhooks of a run that one call lists: each has six changes of status, and an await each two more. */
@@ -61,11 +69,14 @@ export class Webhooks {
     if (problem !== undefined) throw fail('validation_failed', field, problem);
   }
 
-  /** The targets of a run that were added in a form, with their secrets for its owner; none of an unknown run. */
-  async targets(run_id: string, form: string, reader: string | null): Promise<PushTarget[]> {
+  /**
+   * The targets of a run that were added in a form; none of an unknown run. They have their secrets where the reader is the
+   * owner of the run, and not for `undefined`.
+   */
+  async targets(run_id: string, form: string, reader: string | null | undefined): Promise<PushTarget[]> {
     const row = await this.#store.run(run_id);
     const found = row === undefined ? [] : targetsOf(row).filter((target) => target.form === form);
-    return row?.owner === reader ? found : found.map(({ token: _, authentication: __, ...target }) => target);
+    return row?.owner === reader ? found : found.map(withoutSecrets);
   }
 
   /** @throws RivuletError `webhooks_off`, `validation_failed`, and as `changeTargets` */
@@ -79,9 +90,41 @@ export class Webhooks {
     return changeTargets(this.#store, run_id, (before) => before.filter((target) => target.id !== id));
   }
 
-  /** Newest first; only those before the delivery `before`, if it is given. */
-  list(filter: DeliveryFilter, before: string | undefined, limit = maxOfRun): Promise<Delivery[]> {
-    return this.#store.deliveries(filter, before, limit);
+  /** Newest first, those of the agents that pass; only those before the delivery `before`, if it is given. */
+  async page(
+    filter: DeliveryFilter,
+    before: string | undefined,
+    limit: number,
+    isVisible?: IsVisible,
+  ): Promise<DeliveryPage> {
+    const read = (from: string | undefined, count: number) => this.#store.deliveries(filter, from, count);
+    const { items, readTo } =
+      isVisible === undefined
+        ? { items: await read(before, limit + 1) }
+        : await visiblePage<Delivery>(
+            (after, count) => read(after?.delivery_id ?? before, count),
+            this.#passes(isVisible),
+            limit + 1,
+          );
+    const last = items.length > limit ? items[limit - 1] : readTo;
+    return { deliveries: items.slice(0, limit), ...(last !== undefined && { next: last.delivery_id }) };
+  }
+
+  /** Those of a run, newest first. */
+  ofRun(run_id: string): Promise<Delivery[]> {
+    return this.#store.deliveries({ run_id }, undefined, maxOfRun);
+  }
+
+  /** Reads the run of each delivery, and once for several that follow each other. */
+  #passes(isVisible: IsVisible): (delivery: Delivery) => Promise<boolean> {
+    let known: { readonly run_id: string; readonly passes: boolean } | undefined;
+    return async ({ run_id }) => {
+      if (known?.run_id !== run_id) {
+        const row = await this.#store.run(run_id);
+        known = { run_id, passes: row !== undefined && isVisible(row.agent_name) };
+      }
+      return known.passes;
+    };
   }
 
   /** The webhooks that wait for an attempt, of all nodes; counted up to ten thousand. */
@@ -89,10 +132,11 @@ export class Webhooks {
     return this.#store.pendingDeliveries(maxCounted);
   }
 
-  /** @throws RivuletError `delivery_unknown`, also where its owner does not pass */
-  async find(delivery_id: string, isAllowed: (owner: string | null) => boolean): Promise<Delivery> {
+  /** @throws RivuletError `delivery_unknown`, also where its run does not pass */
+  async find(delivery_id: string, isAllowed: RunTest): Promise<Delivery> {
     const found = await this.#store.delivery(delivery_id);
-    if (found === undefined || !isAllowed(found.owner)) throw fail('delivery_unknown', delivery_id);
+    const row = found && (await this.#store.run(found.run_id));
+    if (found === undefined || row === undefined || !isAllowed(row)) throw fail('delivery_unknown', delivery_id);
     return found;
   }
 
@@ -105,3 +149,9 @@ export class Webhooks {
     return this.find(delivery_id, () => true);
   }
 }
+
+/** The scheme stays: it tells how the receiver knows the server. */
+const withoutSecrets = ({ token: _, authentication, ...target }: PushTarget): PushTarget => ({
+  ...target,
+  ...(authentication !== undefined && { authentication: { scheme: authentication.scheme } }),
+});

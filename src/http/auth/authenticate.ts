@@ -49,6 +49,8 @@ export interface Authentication {
   /** What makes stream tickets; undefined where authentication is off. */
   readonly tickets: StreamTickets | undefined;
   readonly signatures: Signatures;
+  /** Whether the credentials of a request that was let in still hold; undefined where authentication is off. */
+  readonly holds: ((request: FastifyRequest) => boolean | Promise<boolean>) | undefined;
 }
 
 /**
@@ -64,7 +66,7 @@ export async function authenticate(
 ): Promise<Authentication> {
   requireAccess(app);
   app.decorateRequest('hasTicket', false);
-  if (options === undefined) return { tickets: undefined, signatures: Signatures.withoutSecret() };
+  if (options === undefined) return { tickets: undefined, signatures: Signatures.withoutSecret(), holds: undefined };
   const { keys, keyFile, jwt, authenticate: own, ticketSecrets } = options;
   if ([keys, keyFile, jwt, own].every((scheme) => scheme === undefined)) {
     throw new Error('auth: expected keys, keyFile, jwt or authenticate; got none');
@@ -88,7 +90,7 @@ export async function authenticate(
     else if (passed) next();
   });
   if (jwt !== undefined) serveMetadata(app, resource);
-  return { tickets, signatures };
+  return { tickets, signatures, holds: (request) => gate.holds(request) };
 }
 
 interface GateParts {
@@ -125,6 +127,11 @@ class Gate {
     } catch (error) {
       return this.#settle(request, reply, this.#undecided(request, reply, error));
     }
+  }
+
+  /** A ticket ends by itself: it is checked when a connection begins. */
+  holds({ principal, hasTicket, headers, method, url, ip }: FastifyRequest): boolean | Promise<boolean> {
+    return principal === undefined || hasTicket || this.#parts.verifier.holds({ headers, method, url, ip }, principal);
   }
 
   #checkTicket(request: FastifyRequest, reply: FastifyReply, text: string, isCookie: boolean): boolean {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { fail } from '../../core/errors.ts';
-import { canOwn, type Principal } from '../../core/principal.ts';
+import { fail, RivuletError } from '../../core/errors.ts';
+import { canOwn, ownerOf, type Principal } from '../../core/principal.ts';
 import { tokenOf } from './bearer.ts';
 import { type JwtOptions, JwtVerifier } from './jwt.ts';
 import { makeKeyFile, parseKeyFile } from './key-file.ts';
@@ -51,6 +51,8 @@ export interface VerifierOptions {
 
 /** Milliseconds for which the app's own scheme may think. */
 const maxWait = 10_000;
+/** Milliseconds until credentials of an open stream are verified again, where they are no key. */
+const verifyAgainAfter = 60_000;
 
 /** Finds out whose credentials a request has. */
 export class Verifier {
@@ -59,6 +61,8 @@ export class Verifier {
   readonly #jwt: JwtVerifier | undefined;
   readonly #own: Authenticate | undefined;
   readonly #options: VerifierOptions;
+  /** By the headers of a request with an open stream, when its credentials are verified again. */
+  readonly #verifyAgainAt = new WeakMap<IncomingHttpHeaders, number>();
 
   /** @throws Error that names a wrong option or file */
   constructor({ keys = [], keyFile, jwt, authenticate }: AuthOptions, options: VerifierOptions) {
@@ -97,6 +101,43 @@ export class Verifier {
       return this.#askOwn(this.#own, request);
     }
     return token === undefined ? 'absent' : undefined;
+  }
+
+  /**
+   * Whether the credentials of a request that was let in still hold, for its open stream. Keys are looked up. Tokens, and
+   * those of the app's own scheme, are verified again every minute, and tokens at their `exp`. What cannot be verified now holds.
+   */
+  holds(request: AuthRequest, principal: Principal): boolean | Promise<boolean> {
+    if (principal.kind === 'key') return this.#ring.holds(principal);
+    const { headers } = request;
+    const now = Date.now();
+    const due = this.#verifyAgainAt.get(headers) ?? this.#freshUntil(headers, principal);
+    const isFresh = now < due;
+    this.#verifyAgainAt.set(headers, isFresh ? due : now + verifyAgainAfter);
+    return isFresh || this.#verifyAgain(request, principal);
+  }
+
+  #freshUntil(headers: IncomingHttpHeaders, { kind }: Principal): number {
+    if (kind === 'jwt') return this.#jwt?.freshUntil(tokenOf(headers) ?? '') ?? 0;
+    return Date.now() + verifyAgainAfter;
+  }
+
+  async #verifyAgain(request: AuthRequest, principal: Principal): Promise<boolean> {
+    const { headers } = request;
+    try {
+      if (principal.kind !== 'jwt') {
+        const found = this.#own && (await this.#askOwn(this.#own, request));
+        return typeof found === 'object' && mayTheSame(found, principal);
+      }
+      const found = await this.#jwt?.verify(tokenOf(headers) ?? '');
+      const until = this.#freshUntil(headers, principal);
+      this.#verifyAgainAt.set(headers, until);
+      // After its `exp`, a token is accepted for as long as clocks may differ, but not kept.
+      return found !== undefined && until > Date.now();
+    } catch (error) {
+      // The app's own scheme may refuse by throwing. Others throw where they cannot decide.
+      return error instanceof RivuletError;
+    }
   }
 
   /** Looks at the files now, instead of within seconds. */
@@ -143,6 +184,11 @@ function ownPrincipal({ id, tenant, scopes, agents, claims }: Omit<Principal, 'k
     'authenticate: expected an id and a tenant of well-formed text, of at most 1,000 characters encoded',
   );
 }
+
+/** Whether two principals own the same, and may do the same. */
+const mayTheSame = (one: Principal, other: Principal): boolean =>
+  ownerOf(one) === ownerOf(other) &&
+  JSON.stringify([one.scopes, one.agents]) === JSON.stringify([other.scopes, other.agents]);
 
 /** Three parts of base64url. */
 const isJwt = (token: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(token);

@@ -74,6 +74,11 @@ export class JwtVerifier {
     return known !== undefined && Date.now() < known.freshUntil ? known.principal : undefined;
   }
 
+  /** Until when a token is not verified again, in milliseconds since the epoch, and at most to its `exp`; 0 for now. */
+  freshUntil(token: string): number {
+    return this.#cache.get(hashOf(token))?.freshUntil ?? 0;
+  }
+
   /** Whether a token was good before, so that its caller is not one that tries tokens. */
   wasKnown(token: string): boolean {
     return this.#cache.has(hashOf(token));

@@ -4,6 +4,8 @@ import { hashOfKey, keyIdOf } from './api-key.ts';
 import type { KeyRecord } from './key-records.ts';
 
 interface Entry {
+  /** The record as JSON. */
+  readonly text: string;
   readonly hash: Buffer;
   /** Epoch, milliseconds. */
   readonly from: number;
@@ -16,10 +18,18 @@ const dummy: Buffer = Buffer.alloc(32);
 /** The API keys that the server accepts now. */
 export class KeyRing {
   #entries: ReadonlyMap<string, Entry> = new Map();
+  #byPrincipal: ReadonlyMap<Principal, Entry> = new Map();
 
-  /** Replaces all keys; a key that is missing is refused from now on. */
+  /** Replaces all keys; a key that is missing is refused from now on. A key whose record is the same keeps its principal. */
   replace(records: readonly KeyRecord[]): void {
-    this.#entries = new Map(records.map((record) => [record.id, entryOf(record)]));
+    const before = this.#entries;
+    const entries = records.map((record): [string, Entry] => {
+      const text = JSON.stringify(record);
+      const known = before.get(record.id);
+      return [record.id, known?.text === text ? known : entryOf(record, text)];
+    });
+    this.#entries = new Map(entries);
+    this.#byPrincipal = new Map(entries.map(([, entry]) => [entry.principal, entry]));
   }
 
   /** The principal of a key; undefined where it is unknown, wrong, expired or not yet valid. */
@@ -30,12 +40,26 @@ export class KeyRing {
     // An unknown id takes the same time as a wrong key.
     const isEqual = timingSafeEqual(hashOfKey(key), entry?.hash ?? dummy);
     if (entry === undefined || !isEqual) return undefined;
-    const now = Date.now();
-    return entry.from <= now && now < entry.until ? entry.principal : undefined;
+    return isValid(entry) ? entry.principal : undefined;
+  }
+
+  /** Whether the key of a principal that `verify` has returned is still there, with the same record, and valid. */
+  holds(principal: Principal): boolean {
+    const entry = this.#byPrincipal.get(principal);
+    return entry !== undefined && isValid(entry);
   }
 }
 
-const entryOf = ({ sha256, principal, tenant, scopes, agents, not_before, expires_at }: KeyRecord): Entry => ({
+function isValid({ from, until }: Entry): boolean {
+  const now = Date.now();
+  return from <= now && now < until;
+}
+
+const entryOf = (
+  { sha256, principal, tenant, scopes, agents, not_before, expires_at }: KeyRecord,
+  text: string,
+): Entry => ({
+  text,
   hash: Buffer.from(sha256, 'hex'),
   from: not_before === undefined ? 0 : Date.parse(not_before),
   until: expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at),

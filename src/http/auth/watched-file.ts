@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 
 /** Milliseconds between two looks at the file. */
-const checkEvery = 5_000;
+const checkEvery = 4_000;
 const maxBytes = 4 * 1024 * 1024;
 
 export interface WatchedFileOptions<T> {

@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import { refuseForeign } from '../allowed-origins.ts';
 import { handleError } from '../errors.ts';
 import { healthRoutes } from '../health.ts';
+import { readableUrl, refuseUnreadable } from '../readable-path.ts';
 import { secure } from '../security-headers.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -32,10 +33,11 @@ export async function listenForMetrics(
   checkReady: () => Promise<void>,
   { port, host = '127.0.0.1' }: MetricsAddress,
 ): Promise<FastifyInstance> {
-  const app = Fastify({ logger: false, requestTimeout, forceCloseConnections: true });
+  const app = Fastify({ logger: false, requestTimeout, forceCloseConnections: true, rewriteUrl: readableUrl });
   secure(app);
   // DNS rebinding is a danger where the address is private. Elsewhere Prometheus may use any name of the node.
   refuseForeign(app, { allowedHosts: /^(127\.|localhost$|::1$)/.test(host) ? [] : ['*'] });
+  refuseUnreadable(app);
   app.setErrorHandler(handleError);
   await app.register(healthRoutes, { checkReady });
   await app.register(metricsRoutes, { metrics });

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { UnorderedSet } from '../../core/collections.ts';
-import { fail } from '../../core/errors.ts';
+import { fail, type RivuletError } from '../../core/errors.ts';
 import { ownerOf } from '../../core/principal.ts';
 import type { HttpLimits } from '../limits.ts';
 import type { StreamMode, TrafficObserver } from '../traffic.ts';
@@ -13,7 +13,8 @@ interface StreamMonitorOptions
 
 interface Stream {
   readonly reply: FastifyReply;
-  readonly end: () => void;
+  /** Completes the stream; early, for a reason that its protocol may say. */
+  readonly end: (reason?: RivuletError) => void;
   /** Bytes that the kernel has taken, and bytes that wait in this process. */
   written: number;
   waiting: number;
@@ -40,6 +41,8 @@ export class StreamMonitor {
   readonly #stuckChecks: number;
   readonly #streams = new UnorderedSet<Stream>();
   readonly #byOwner = new Map<string, number>();
+  /** Streams that a review has ended; one whose client does not read stays open until it is dropped. */
+  readonly #withdrawn = new WeakSet<Stream>();
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
@@ -74,7 +77,7 @@ export class StreamMonitor {
   }
 
   /** Starts to monitor a stream; `end` completes it. Returns a function that stops the monitoring. */
-  add(reply: FastifyReply, mode: StreamMode, end: () => void): () => void {
+  add(reply: FastifyReply, mode: StreamMode, end: Stream['end']): () => void {
     reply.streamMode = mode;
     this.#traffic.onStream(mode);
     const { principal } = reply.request;
@@ -97,6 +100,23 @@ export class StreamMonitor {
     for (const { end } of this.#streams.all()) {
       this.#traffic.onStreamDropped('stopping');
       end();
+    }
+  }
+
+  /** Ends the streams whose requests do not pass: their credentials were withdrawn, or have expired. */
+  review(holds: (request: FastifyRequest) => boolean | Promise<boolean>): void {
+    for (const stream of this.#streams.all()) {
+      if (this.#withdrawn.has(stream)) continue;
+      const { request, raw } = stream.reply;
+      const settle = (isIn: boolean): void => {
+        if (isIn || raw.destroyed || raw.writableEnded) return;
+        this.#withdrawn.add(stream);
+        this.#traffic.onStreamDropped('unauthenticated');
+        stream.end(fail('unauthenticated', 'The credentials of this stream were withdrawn, or have expired'));
+      };
+      const held = holds(request);
+      if (held instanceof Promise) void held.then(settle);
+      else settle(held);
     }
   }
 

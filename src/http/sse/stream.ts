@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../../core/encode.ts';
+import type { RivuletError } from '../../core/errors.ts';
 import { answerTo } from '../errors.ts';
 import { onceClosed } from '../once-closed.ts';
 import type { StreamMode } from '../traffic.ts';
@@ -49,8 +50,11 @@ export function sendStream<Batch>(
   reply.hijack();
   // From then on the response may close without its end being sent: its client may not read, or the protocol breaks it off.
   let isEnding = false;
-  const stopMonitoring = monitor.add(reply, mode, () => {
+  /** Why the server ends the stream early, where its protocol may say it. */
+  let reason: RivuletError | undefined;
+  const stopMonitoring = monitor.add(reply, mode, (why) => {
     isEnding = true;
+    reason = why;
     closeSource();
   });
   const closed = (): void => {
@@ -82,7 +86,8 @@ export function sendStream<Batch>(
     // Also where the client has left, and the response does not know it yet.
     if (raw.destroyed || reply.request.raw.socket.destroyed) return;
     isEnding = true;
-    if (ending !== undefined) finish(raw, ending(error));
+    // Without words of a protocol the end is clean: the client comes back, and is told then.
+    if (ending !== undefined) finish(raw, ending(error ?? reason));
     else if (error === undefined) raw.end();
     else reply.sse(errorEvent(error, reply));
   };

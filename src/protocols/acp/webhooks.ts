@@ -35,13 +35,12 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; secret
     },
     async (request) => {
       const { state, cursor, limit = 20 } = request.query;
-      const found = await access(request).deliveries(
+      const { deliveries, next } = await access(request).deliveries(
         state === undefined ? {} : { state },
         cursor?.toLowerCase(),
-        limit + 1,
+        limit,
       );
-      const next = found.length > limit ? found[limit - 1]?.delivery_id : undefined;
-      return { deliveries: found.slice(0, limit).map(shown), ...(next !== undefined && { next_cursor: next }) };
+      return { deliveries: deliveries.map(shown), ...(next !== undefined && { next_cursor: next }) };
     },
   );
 

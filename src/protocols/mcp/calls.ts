@@ -46,6 +46,10 @@ const CallParams = Type.Object(
 );
 type CallParams = Static<typeof CallParams>;
 const checkCall = compile(CallParams, 'params');
+
+/** What a request to call a tool says. @throws RivuletError `validation_failed` */
+export const callIn = ({ params = {} }: RpcRequest): CallParams => checkCall(params);
+
 const checkReply = compile(ElicitResult, 'result');
 
 /** Milliseconds in which a call without progress is answered as JSON; after that, with a stream. */
@@ -91,7 +95,7 @@ export class Calls {
   /** Begins a run, or goes on with one that has asked. */
   async call(calling: Calling): Promise<FastifyReply> {
     const { reply, own, client, request } = calling;
-    const params = checkCall(request.params ?? {});
+    const params = callIn(request);
     const manifest = findTool(own, params.name);
     const meta = params._meta ?? {};
     const call: Call = {

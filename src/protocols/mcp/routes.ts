@@ -1,15 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { fail } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
+import { fail, RivuletError } from '../../core/errors.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import { pathOf } from '../../http/errors.ts';
 import type { Work } from '../../http/work.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';
-import { Calls } from './calls.ts';
+import { Calls, callIn } from './calls.ts';
 import {
   Capabilities,
   type Client,
@@ -93,10 +92,18 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app,
 
 /** Only calls, and replies to what they ask, make runs work. */
 function workOf(body: unknown): Work | undefined {
-  if (!isObject(body)) return undefined;
-  const { method, params } = body;
-  if (method === 'tools/call') return isObject(params) && params.requestState !== undefined ? 'resumes' : 'creates';
-  return method === undefined || method === 'tasks/update' ? 'resumes' : undefined;
+  try {
+    const received = messageIn(body);
+    if (received.kind === 'response') return 'resumes';
+    if (received.kind === 'notification') return undefined;
+    const { message } = received;
+    if (message.method === 'tools/call') return callIn(message).requestState === undefined ? 'creates' : 'resumes';
+    return message.method === 'tasks/update' ? 'resumes' : undefined;
+  } catch (error) {
+    // The handler refuses it as well.
+    if (error instanceof RpcError || error instanceof RivuletError) return undefined;
+    throw error;
+  }
 }
 
 /** This server sends nothing outside of its answers. */

@@ -30,13 +30,17 @@ export function openDatabase(path: string, options: { readOnly?: boolean } = {})
   return new Driver(path, options);
 }
 
+/** Files and folders are for their owner alone: they have what all callers of the server said. */
+const [ownFile, ownFolder] = [0o600, 0o700];
+
 /**
- * Creates the file where it does not exist, and resolves links, so that a file has one path and one lock.
+ * Creates the file where it does not exist, and resolves links, so that a file has one path and one lock. SQLite gives the
+ * files beside it, `-wal` and `-shm`, the same permissions.
  * @throws Error where it cannot be created
  */
 export function createFile(path: string): string {
-  mkdirSync(dirname(path), { recursive: true });
-  closeSync(openSync(path, 'a'));
+  mkdirSync(dirname(path), { recursive: true, mode: ownFolder });
+  closeSync(openSync(path, 'a', ownFile));
   return realpathSync(path);
 }
 
@@ -47,6 +51,7 @@ export function createFile(path: string): string {
  * `lockTimeout` is the time in milliseconds to wait for the lock. @throws Error where another process holds it
  */
 export function lockFile(path: string, lockTimeout: number): () => void {
+  createLockFile(`${path}-lock`);
   const file = openDatabase(`${path}-lock`);
   const release = (): void => {
     // The package would keep the lock of an open transaction until its statements are garbage-collected.
@@ -62,6 +67,15 @@ export function lockFile(path: string, lockTimeout: number): () => void {
     throw new Error(`${path} is in use by another process; stop that one, or give this one a store of its own`, {
       cause,
     });
+  }
+}
+
+/** Leaves an existing file alone: to open and close it would end a lock that this process has. */
+function createLockFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', ownFile));
+  } catch (error) {
+    if (Object(error).code !== 'EEXIST') throw error;
   }
 }
 

@@ -14,6 +14,7 @@ import { LocalRuntime } from '../../../src/runtime.ts';
 import { fresh } from '../../stores/writes.ts';
 import { never } from '../../support/agents.ts';
 
+const input = [{ role: 'user', parts: [{ content: 'hi' }] }];
 const find: FindTask = async (taskId) => taskId;
 
 async function begin(): Promise<{ own: Access; taskId: string }> {
@@ -25,7 +26,6 @@ async function begin(): Promise<{ own: Access; taskId: string }> {
   await runtime.startEngine();
   onTestFinished(() => runtime.close());
   const own = createAccess(runtime.engine)(operator);
-  const input = [{ role: 'user', parts: [{ content: 'hi' }] }];
   const { run_id } = await own.create({ agent_name: 'never', input });
   return { own, taskId: run_id };
 }
@@ -71,6 +71,31 @@ describe('the push notification configs of a task', () => {
     expect(rest).toMatchObject({ configs: [{ id: 'c' }], nextPageToken: '' });
     const unknown = listPushConfigs(own, find, { taskId, pageToken: 'no' });
     await expect(unknown).rejects.toThrow('pageToken: expected the id of a config of this task');
+  });
+
+  it('have their secrets for their owner with the scope runs:write alone', async () => {
+    const { own: all } = await begin();
+    const as = (id: string, ...scopes: string[]): Access => all.as({ id, kind: 'key', scopes });
+    const writer = as('ada', 'runs:read', 'runs:write');
+    const { run_id: taskId } = await writer.create({ agent_name: 'never', input });
+    const authentication = { scheme: 'Bearer', credentials: 'c' };
+    const made = await createPushConfig(writer, find, {
+      taskId,
+      id: 'mine',
+      url: 'https://example.com/',
+      token: 't',
+      authentication,
+    });
+    const masked = { taskId, id: 'mine', url: 'https://example.com/', authentication: { scheme: 'Bearer' } };
+    for (const [own, shown] of [
+      [writer, made],
+      [as('ada', 'runs:read'), masked],
+      [as('root', 'admin'), masked],
+      [as('ada', 'admin'), made],
+    ] as const) {
+      expect(await getPushConfig(own, find, { taskId, id: 'mine' })).toEqual(shown);
+      expect(await listPushConfigs(own, find, { taskId })).toEqual({ configs: [shown], nextPageToken: '' });
+    }
   });
 
   it('are refused where they could not be sent', async () => {
