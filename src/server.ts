@@ -22,6 +22,7 @@ import { authenticate, credentialKinds } from './http/auth/authenticate.ts';
 import type { AuthOptions } from './http/auth/credentials.ts';
 import type { StreamTickets } from './http/auth/stream-ticket.ts';
 import { acceptJson } from './http/body.ts';
+import { forbidCaching } from './http/caching.ts';
 import { type AccessOf, identifyCallers } from './http/caller.ts';
 import { Connections } from './http/connections.ts';
 import { answerOrigins } from './http/cors.ts';
@@ -149,6 +150,7 @@ async function host(
   allowCloseCallbacks(app);
   recordRequests(app, { traffic, lines, traces: runtime.traces });
   secure(app);
+  forbidCaching(app);
   refuseForeign(app, { ...options, publicUrl });
   // Before the first route, which is that of preflights: a route has the error handler that was there before it.
   const answerBelow = readRequests(app, http);

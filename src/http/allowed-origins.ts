@@ -28,16 +28,21 @@ export function refuseForeign(app: FastifyInstance, options: NameOptions): void 
   const origins = new Set((options.allowedOrigins ?? []).map((text) => originOption(text, 'allowedOrigins: ')));
   if (publicUrl !== undefined) origins.add(publicUrl.origin);
 
+  /** Returns whether the server has the name on every connection. @throws RivuletError `host_refused` */
+  const checkName = (host: string, { raw }: FastifyRequest): boolean => {
+    const name = nameIn(host);
+    if (isName(name, hosts)) return true;
+    if (name === undefined || name !== addressOf(raw.socket.localAddress)) throw fail('host_refused', host);
+    return false;
+  };
   /** The last Host that is a name of the server on every connection: nearly all requests have the same one. */
   let known: string | undefined;
   app.addHook('onRequest', (request, _reply, next) => {
     const host = hostOf(request);
-    if (host !== undefined && host !== known) {
-      const name = nameIn(host);
-      if (isName(name, hosts)) known = host;
-      else if (name === undefined || name !== addressOf(request.raw.socket.localAddress))
-        throw fail('host_refused', host);
-    }
+    if (host !== undefined && host !== known && checkName(host, request)) known = host;
+    // Behind a trusted proxy, `request.host` is `X-Forwarded-Host`, which names the server in cards and manifests.
+    const named = request.host.toLowerCase();
+    if (named !== '' && named !== host && named !== known) checkName(named, request);
     const { origin, 'sec-fetch-site': site } = request.headers;
     if (origin !== undefined) {
       if (!isOwnPage(origin, host, origins)) throw fail('origin_refused', origin);

@@ -61,6 +61,8 @@ export function refuse(error: unknown, request: FastifyRequest, reply: FastifyRe
   if (status === 503 && error instanceof RivuletError) request.log.warn({ err: error.cause }, body.message);
   else if (status >= 500) request.log.error({ err: error }, body.message);
   if (status === 503 && !reply.hasHeader('Retry-After')) reply.header('Retry-After', '1');
+  // The route may have allowed caches to keep its answer, and the framework refuses some requests before any hook.
+  reply.header('cache-control', 'no-store');
   reply.refusal = reason;
   reply.code(status);
   return answer;

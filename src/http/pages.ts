@@ -4,6 +4,7 @@ import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { addVary } from './caching.ts';
 import { listsValue, matchesEtag } from './negotiation.ts';
 import { docsPolicy, playgroundPolicy } from './security-headers.ts';
 
@@ -102,7 +103,7 @@ async function read(path: string): Promise<File> {
 }
 
 function send({ headers }: FastifyRequest, reply: FastifyReply, { type, etag, plain, gzipped }: File): FastifyReply {
-  reply.headers({ ETag: etag, Vary: 'Accept-Encoding' });
+  addVary(reply.header('ETag', etag), 'Accept-Encoding');
   if (matchesEtag(headers['if-none-match'], etag)) return reply.code(304).send();
   reply.type(type);
   return listsValue(String(headers['accept-encoding'] ?? ''), 'gzip')

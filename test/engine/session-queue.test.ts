@@ -277,7 +277,10 @@ describe('a cancel on another node whose notification is lost', () => {
   it('reaches an agent that emits nothing, at the next poll', async () => {
     const tap = new Tap();
     const { node, store, queue } = nodes([tap.agent]);
-    const [one, two] = [await node('a', { limits: { pollInterval: 10 } }), await node('b', { limits: { cancelGrace: 10 } })];
+    const [one, two] = [
+      await node('a', { limits: { pollInterval: 10 } }),
+      await node('b', { limits: { cancelGrace: 10 } }),
+    ];
     queue.next = 'a';
     const run = await start(one, 'tap', 'parallel');
     await tap.started();

@@ -3,6 +3,7 @@ import { type Static, type TObject, Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fail } from '../../core/errors.ts';
 import type { Scope } from '../../core/principal.ts';
+import { addVary } from '../../http/caching.ts';
 import { pathOf } from '../../http/errors.ts';
 import { listsValue } from '../../http/negotiation.ts';
 import { RunHeaders } from '../../schema/api.ts';
@@ -50,6 +51,7 @@ export const restRoutes: FastifyPluginAsyncTypebox<BindingOptions> = async (app,
     const call = { own: access(request), agent, params, headers: request.headers, reply };
     const result = await operations[name].run(service, { ...call, cursors: negotiate(request, reply) });
     if (result === undefined) return reply;
+    addVary(reply, 'Accept');
     const isNamed = listsValue(request.headers.accept, 'application/a2a+json');
     return reply.type(`application/${isNamed ? 'a2a+json' : 'json'}; charset=utf-8`).send(JSON.stringify(result));
   };
