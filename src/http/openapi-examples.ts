@@ -97,8 +97,8 @@ export const schemaExamples: Readonly<Record<string, unknown>> = {
 
 /** The frames of the end of a stream. */
 export const streamExample = events
-  .map((event, index) => `id: ${index + 4}\ndata: ${JSON.stringify(event)}\n\n`)
+  .map((event, index) => `data: ${JSON.stringify(event)}\nid: ${index + 4}\n\n`)
   .join('');
 
 /** A frame of the feed of runs. */
-export const feedExample = `id: 1769860802500\nevent: run\ndata: ${JSON.stringify({ run: summary })}\n\n`;
+export const feedExample = `event: run\ndata: ${JSON.stringify({ run: summary })}\nid: 1769860802500\n\n`;

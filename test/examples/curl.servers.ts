@@ -43,7 +43,7 @@ describe('curl.sh', () => {
       status: 'completed',
       output: [{ parts: [{ content: 'Take your time' }] }],
     });
-    expect(under('Run and stream')).toMatch(/^retry: \d+\nid: 1\ndata: \{"type":"run.created"/);
+    expect(under('Run and stream')).toMatch(/^retry: \d+\ndata: \{"type":"run.created".*\nid: 1\n/);
     expect(under('Run and stream')).toContain('"type":"run.completed"');
   });
 

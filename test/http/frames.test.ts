@@ -4,8 +4,8 @@ import { frame, Piece } from '../../src/http/sse/frames.ts';
 import { Projector } from '../../src/http/sse/projection.ts';
 
 describe('an SSE frame', () => {
-  it('has an id, one data line and an empty line, with LF only', () => {
-    expect(frame(7, '{"a":1}')).toBe('id: 7\ndata: {"a":1}\n\n');
+  it('has one data line, an id and an empty line, with LF only', () => {
+    expect(frame(7, '{"a":1}')).toBe('data: {"a":1}\nid: 7\n\n');
   });
 });
 
@@ -15,7 +15,7 @@ describe('the frames of a batch', () => {
 
   it('are built once for all readers, with ids that continue from its first', () => {
     const one = batch(3);
-    const text = 'id: 3\ndata: a\n\nid: 4\ndata: b\n\n';
+    const text = 'data: a\nid: 3\n\ndata: b\nid: 4\n\n';
     expect(framesOf(one)).toEqual([new Piece(text)]);
     expect(framesOf(one)[0]?.text).toBe(text);
     expect(framesOf(one)).toBe(framesOf(one));

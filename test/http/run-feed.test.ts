@@ -52,7 +52,7 @@ describe('the feed of runs', () => {
       if (text.includes('event: ready')) break;
     }
     expect(text.replace(/\{"run":.*\}/, '{…}').replace(/id: \d{13}/, 'id: …')).toBe(
-      'retry: 1000\nevent: run\ndata: {…}\n\nevent: ready\nid: …\ndata: {}\n\n',
+      'retry: 1000\nevent: run\ndata: {…}\n\nevent: ready\ndata: {}\nid: …\n\n',
     );
   });
 

@@ -60,7 +60,7 @@ describe('a stream', () => {
     const served = await serveApi([tokens]);
     const text = await (await served.post('/runs', ask('tokens', '3', { mode: 'stream' }))).text();
     expect(text.replace(/^data: .*$/gm, 'data')).toBe(
-      `retry: 1000\n${Array.from({ length: 8 }, (_, n) => `id: ${n + 1}\ndata\n\n`).join('')}`,
+      `retry: 1000\n${Array.from({ length: 8 }, (_, n) => `data\nid: ${n + 1}\n\n`).join('')}`,
     );
   });
 
@@ -215,7 +215,7 @@ describe('a stream', () => {
     for await (const chunk of socket) text += chunk;
     const body = text.slice(text.indexOf('\r\n\r\n') + 4);
     expect(body.replace(/^data: .*$/gm, 'data')).toBe(
-      `retry: 1000\n${Array.from({ length: 8 }, (_, n) => `id: ${n + 1}\ndata\n\n`).join('')}`,
+      `retry: 1000\n${Array.from({ length: 8 }, (_, n) => `data\nid: ${n + 1}\n\n`).join('')}`,
     );
   });
 

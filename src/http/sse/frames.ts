@@ -1,7 +1,10 @@
 import type { ChangeEvent } from '../../engine/changes/change-reader.ts';
 
-/** One event in the SSE format: `id` is its number in the run, `data` its JSON. Lines end with LF. */
-export const frame = (id: number, line: string): string => `id: ${id}\ndata: ${line}\n\n`;
+/**
+ * One event in the SSE format: `id` is its number in the run, `data` its JSON. Lines end with LF. The id comes last, here and in
+ * every protocol: some clients take the id of an event that was cut off as their cursor.
+ */
+export const frame = (id: number, line: string): string => `data: ${line}\nid: ${id}\n\n`;
 
 /**
  * Characters of frames in one write; a longer event is one write by itself. A client that does not read has one pending
@@ -62,6 +65,6 @@ export const changeFramesOf = (events: readonly ChangeEvent[]): Piece[] =>
   toPieces(
     events.map(({ type, data, position }) => {
       const id = position === undefined ? '' : `id: ${position}\n`;
-      return `event: ${type}\n${id}data: ${data}\n\n`;
+      return `event: ${type}\ndata: ${data}\n${id}\n`;
     }),
   );

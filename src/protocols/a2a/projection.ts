@@ -22,7 +22,7 @@ interface State {
   /** Artifacts that have begun. */
   readonly artifacts: number;
   /**
-   * The artifact of the message that is open: its id, and its frames between their SSE id and the token; for a client
+   * The artifact of the message that is open: its id, and its frames up to the token; for a client
    * with cursors in two pieces, which the position is between.
    */
   readonly open?: { readonly id: string; readonly head: string; readonly afterPosition: string | undefined };
@@ -44,13 +44,13 @@ export interface FrameForm {
 export const isShared = ({ id, cursors }: FrameForm): boolean => id === undefined && cursors !== true;
 
 const headOf = ({ id }: FrameForm): string => (id === undefined ? '' : `{"jsonrpc":"2.0","id":${id},"result":`);
-const tailOf = ({ id }: FrameForm): string => (id === undefined ? '\n\n' : '}\n\n');
+const tailOf = ({ id }: FrameForm): string => (id === undefined ? '' : '}');
 
 /** A frame with the position of its SSE id. */
 function frameOf(kind: string, value: object, position: string, form: FrameForm): string {
   // No other frame of this server's has metadata of its own.
   const data = form.cursors ? { metadata: { [extension.cursor]: position }, ...value } : value;
-  return `id: ${position}\ndata: ${headOf(form)}${toLine({ [kind]: data })}${tailOf(form)}`;
+  return `data: ${headOf(form)}${toLine({ [kind]: data })}${tailOf(form)}\nid: ${position}\n\n`;
 }
 
 /** The frame of a snapshot: the whole task, as of event `n`. */
@@ -66,7 +66,7 @@ const tokenEnd = '}]},"append":true}}';
 export function a2aFrames(task: Conversation, input: readonly Message[], form: FrameForm = {}): Projection<State> {
   const { historyLength } = form;
   const extent = historyLength === undefined ? {} : { historyLength };
-  const end = flat(`${tokenEnd}${tailOf(form)}`);
+  const end = flat(`${tokenEnd}${tailOf(form)}\nid: `);
   return {
     start: { artifacts: 0 },
     shared: isShared(form),
@@ -74,8 +74,8 @@ export function a2aFrames(task: Conversation, input: readonly Message[], form: F
       const token = tokenIn(line);
       if (token !== undefined && state.open !== undefined) {
         const { head, afterPosition } = state.open;
-        if (afterPosition === undefined) frames.push(`id: ${n}${head}${token}${end}`);
-        else frames.push(`id: ${n}${head}${n}${afterPosition}${token}${end}`);
+        if (afterPosition === undefined) frames.push(`${head}${token}${end}${n}\n\n`);
+        else frames.push(`${head}${n}${afterPosition}${token}${end}${n}\n\n`);
         return state;
       }
       const group = new Group(task, state, n, form);
@@ -173,7 +173,7 @@ class Group {
 
   #headsOf(artifactId: string): { readonly head: string; readonly afterPosition: string | undefined } {
     const { taskId, contextId } = this.#task;
-    const begun = `\ndata: ${headOf(this.#form)}{"artifactUpdate":{`;
+    const begun = `data: ${headOf(this.#form)}{"artifactUpdate":{`;
     const update = toLine({ taskId, contextId, artifact: { artifactId } }).slice(1, -2);
     const rest = `${update},"parts":[{"text":`;
     if (!this.#form.cursors) return { head: flat(`${begun}${rest}`), afterPosition: undefined };

@@ -59,7 +59,7 @@ export function agUiFrames(request: AgUiRun): Projection<State> {
     project(state, line, n, frames) {
       const token = tokenIn(line);
       if (token !== undefined && state.text !== undefined && state.started) {
-        frames.push(`id: ${n}\n${state.text.head}${token}}\n\n`);
+        frames.push(`${state.text.head}${token}}\nid: ${n}\n\n`);
         return state;
       }
       const group = new Group(request, state, n);
@@ -87,7 +87,7 @@ class Group {
   write(frames: string[]): void {
     const last = this.#data.length;
     for (const [index, data] of this.#data.entries()) {
-      frames.push(`id: ${frameId(this.#n, index, last)}\ndata: ${data}\n\n`);
+      frames.push(`data: ${data}\nid: ${frameId(this.#n, index, last)}\n\n`);
     }
   }
 

@@ -66,7 +66,7 @@ export class Transcript {
   /** Takes an event of the log and its frames. */
   add(line: string, frames: readonly string[]): void {
     if (runEventOf(line) === 'in-progress') this.#addReply(JSON.parse(line));
-    for (const frame of frames) this.#fold(frame.slice(frame.indexOf('data: ') + 6, -2));
+    for (const frame of frames) this.#fold(frame.slice('data: '.length, frame.indexOf('\n')));
   }
 
   /** The client has the result of its tool in a message of its own, whose id came with it. */
@@ -193,7 +193,7 @@ export function leadOf(
   // Only the last one has an id: a reader that has a part of them begins anew.
   const id =
     from.frames < 0 ? '' : `id: ${from.event}${from.frames < Number.POSITIVE_INFINITY ? `.${from.frames}` : ''}\n`;
-  return data.map((one, index) => `${index === data.length - 1 ? id : ''}data: ${one}\n\n`);
+  return data.map((one, index) => `data: ${one}\n${index === data.length - 1 ? id : ''}\n`);
 }
 
 /** A message of a run that was made in another protocol. */

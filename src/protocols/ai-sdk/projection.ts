@@ -3,7 +3,7 @@ import type { Projection } from '../../http/sse/projection.ts';
 import { chunksOf, eventIn, finishOf, nothingOpen, type Open, textFrom } from './chunks.ts';
 
 /** A frame's id is the cursor `<event>.<chunk>`: the place after it. */
-const frame = (n: number, chunk: number, json: string): string => `id: ${n}.${chunk}\ndata: ${json}\n\n`;
+const frame = (n: number, chunk: number, json: string): string => `data: ${json}\nid: ${n}.${chunk}\n\n`;
 
 /** What a reader of the stream asks for. */
 interface Options {
@@ -16,18 +16,17 @@ interface Options {
   readonly joins: boolean;
 }
 
-/** The end of a text chunk, with that of its text. */
-const textEnd = '"}\n\n';
+/** The end of a text chunk and of its text, before the id. */
+const textEnd = '"}\nid: ';
 /** Characters up to which a chunk takes more tokens: each copies it. */
 const joinedChars = 1_000;
 
 /** The frame of a token: another one, or the last one with the token as well, where that is of the same text. */
 function addToken(frames: string[], n: number, head: string, token: string, joins: boolean): void {
   const last = joins ? frames.at(-1) : undefined;
-  const begins = last === undefined ? 0 : last.indexOf('\n') + 1;
-  if (last !== undefined && last.length < joinedChars && last.startsWith(head, begins)) {
-    frames[frames.length - 1] = `id: ${n}.1\n${last.slice(begins, -textEnd.length)}${token.slice(1)}}\n\n`;
-  } else frames.push(`id: ${n}.1\n${head}${token}}\n\n`);
+  if (last !== undefined && last.length < joinedChars && last.startsWith(head)) {
+    frames[frames.length - 1] = `${last.slice(0, last.lastIndexOf(textEnd))}${token.slice(1)}}\nid: ${n}.1\n\n`;
+  } else frames.push(`${head}${token}}\nid: ${n}.1\n\n`);
 }
 
 /** A log as a UI message stream. Tokens, most of a log, are neither parsed nor encoded again. */
@@ -50,7 +49,7 @@ const streamOf = ({ approvals, joins }: Options): Projection<Open> => ({
       return open;
     }
     const text = textFrom(n);
-    frames.push(frame(n, 1, `{"type":"text-start","id":"${text.id}"}`), `id: ${n}.2\n${text.head}${token}}\n\n`);
+    frames.push(frame(n, 1, `{"type":"text-start","id":"${text.id}"}`), `${text.head}${token}}\nid: ${n}.2\n\n`);
     return { ...open, text };
   },
 });

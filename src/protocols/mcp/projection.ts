@@ -49,21 +49,21 @@ export function mcpFrames(call: ProjectedCall): Projection<CallState> {
 
 /** The first frame of a stream: the client has an id to go on with, before there is anything to tell. */
 export const firstFrames = (call: ProjectedCall, n: number): string[] =>
-  call.begins ? [`id: ${eventIds(call.run_id, call)}${n}\ndata:\n\n`] : [];
+  call.begins ? [`data:\nid: ${eventIds(call.run_id, call)}${n}\n\n`] : [];
 
 class Frames {
   readonly #call: ProjectedCall;
   readonly #id: string;
-  /** A notification between its SSE id and its number; undefined for a client that wants none. */
+  /** A notification up to its number; undefined for a client that wants none. */
   readonly #progress: string | undefined;
 
   constructor(call: ProjectedCall) {
     this.#call = call;
-    this.#id = flat(`id: ${eventIds(call.run_id, call)}`);
+    this.#id = flat(`\nid: ${eventIds(call.run_id, call)}`);
     if (call.token === undefined) return;
     const token = toLine(call.token);
     const params = `{"progressToken":${token},"progress":`;
-    this.#progress = flat(`\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":${params}`);
+    this.#progress = flat(`data: {"jsonrpc":"2.0","method":"notifications/progress","params":${params}`);
   }
 
   project(state: CallState, line: string, n: number, frames: string[]): CallState {
@@ -88,14 +88,14 @@ class Frames {
   }
 
   #frame(n: number, data: string): string {
-    return `${this.#id}${n}\ndata: ${data}\n\n`;
+    return `data: ${data}${this.#id}${n}\n\n`;
   }
 
   /** `message` is JSON already. */
   #progressFrame(n: number, message?: string): string {
     // One text of few pieces: each costs the making of a frame some ten nanoseconds.
-    if (message === undefined) return `${this.#id}${n}${this.#progress}${n}}}\n\n`;
-    return `${this.#id}${n}${this.#progress}${n},"message":${message}}}\n\n`;
+    if (message === undefined) return `${this.#progress}${n}}}${this.#id}${n}\n\n`;
+    return `${this.#progress}${n},"message":${message}}}${this.#id}${n}\n\n`;
   }
 
   #token(state: CallState, token: string, n: number, frames: string[]): CallState {

@@ -142,7 +142,7 @@ export async function* frames(response: IncomingMessage): AsyncGenerator<Frame, 
       // An incomplete frame is ignored if the stream breaks.
       rest = blocks.pop() ?? '';
       for (const block of blocks) {
-        const [, id, line] = /^(?::\n)*(?:retry: \d+\n)?id: (\d+)\ndata: (.*)$/.exec(block) ?? [];
+        const [, line, id] = /^(?::\n)*(?:retry: \d+\n)?data: (.*)\nid: (\d+)$/.exec(block) ?? [];
         if (id !== undefined && line !== undefined) yield { id: Number(id), line };
         else if (/^(:\n)*data: \{"type":"error"/.test(block)) throw new StreamFailed(block);
         else throw new Error(`a stream had the frame ${block}`);

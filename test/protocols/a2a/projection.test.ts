@@ -12,7 +12,7 @@ const conversation = { taskId: '01990000-0000-7000-8000-000000000001', contextId
 const input = [{ id: 'm1', role: 'user', parts: [{ content_type: 'text/plain', content: 'hi' }] }];
 const projection = a2aFrames(conversation, input);
 
-const dataIn = (frame: string): unknown => JSON.parse(/^id: [\d.]+\ndata: (.*)\n\n$/.exec(frame)?.[1] ?? 'null');
+const dataIn = (frame: string): unknown => JSON.parse(/^data: (.*)\nid: [\d.]+\n\n$/.exec(frame)?.[1] ?? 'null');
 
 /** The Run that a log has at its end. */
 function runOf(log: readonly string[]): Run {
@@ -41,7 +41,7 @@ describe('the frames of any log', () => {
         const plain = framesOf(projection, log).map(dataIn);
         for (const [index, frame] of framesOf(own, log).entries()) {
           const [kind = '', value] = Object.entries(Object(plain[index]))[0] ?? [];
-          const [, position] = /^id: (\S+)/.exec(frame) ?? [];
+          const [, position] = /\nid: (\S+)/.exec(frame) ?? [];
           const metadata = { 'urn:rivulet:a2a:cursor:1': position };
           const result = { [kind]: { metadata, ...Object(value) } };
           expect(dataIn(frame)).toEqual({ jsonrpc: '2.0', id: '7', result });
@@ -80,7 +80,7 @@ describe('the frames of any log', () => {
     fc.assert(
       fc.property(logs, (log) => {
         const ids = framesOf(projection, log).map((frame) =>
-          /^id: (\d+)(?:\.(\d+))?\n/.exec(frame)?.slice(1).map(Number),
+          /\nid: (\d+)(?:\.(\d+))?\n/.exec(frame)?.slice(1).map(Number),
         );
         const places = ids.map((id) => (id?.[0] ?? 0) * 1_000 + (Number.isNaN(id?.[1]) ? 999 : (id?.[1] ?? 0)));
         expect(places).toEqual([...new Set(places)].sort((a, b) => a - b));

@@ -65,7 +65,10 @@ describe('the addresses of an agent', () => {
 
   it('have the scheme and the host that a trusted proxy names, and no other client', async () => {
     const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'agents.example.com' };
-    const trusting = await addressesOf({ trustProxy: ['127.0.0.1'], protocols: [] }, forwarded);
+    const trusting = await addressesOf(
+      { trustProxy: ['127.0.0.1'], allowedHosts: ['agents.example.com'], protocols: [] },
+      forwarded,
+    );
     expect(trusting.addresses).toEqual({ acp: 'https://agents.example.com' });
     const { served, addresses } = await addressesOf({ protocols: [] }, forwarded);
     expect(addresses).toEqual({ acp: served.url });

@@ -119,11 +119,11 @@ describe('a request of a chat', () => {
       .replace(/^retry: \d+\n/, '')
       .split('\n\n')
       .filter((frame) => frame !== '');
-    const numbered = frames.filter((frame) => frame.startsWith('id: '));
+    const numbered = frames.filter((frame) => frame.includes('\nid: '));
     expect(frames.slice(numbered.length).join()).toMatch(/^data: \{"type":"finish".*\},data: \[DONE\]$/);
     for (const [index, frame] of numbered.entries()) {
       const rest = `${frames.slice(index + 1).join('\n\n')}\n\n`;
-      const id = /^id: (\S+)/.exec(frame)?.[1] ?? '';
+      const id = /\nid: (\S+)/.exec(frame)?.[1] ?? '';
       for (const response of [
         await served.get(`/ai/ask/${run}/stream`, { 'last-event-id': id }),
         await served.get(`/ai/ask/${run}/stream?startIndex=${index + 1}`),
