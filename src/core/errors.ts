@@ -34,7 +34,7 @@ export const errorTable = {
     'invalid_input',
     (got: string) => `Send the body as it is, without Content-Encoding; got ${cut(got, 300)}.`,
   ),
-  media_type: row(415, 'invalid_input', (got: string) => `Send application/json; got ${got}.`),
+  media_type: row(415, 'invalid_input', (got: string) => `Send application/json in UTF-8; got ${cut(got, 300)}.`),
   validation_failed: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
   bad_request: row(400, 'invalid_input', (why: string) => why),
   version_unsupported: row(400, 'invalid_input', (problem: string) => `${problem}.`),

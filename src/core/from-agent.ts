@@ -18,7 +18,7 @@ export function fromAgent<T>(input: ObservableInput<T>, source: SourceHooks = {}
   // The type takes a string as an iterable of letters.
   if (typeof input === 'string') return of<T>(input);
   if (input instanceof Observable) return input;
-  if (isSubscribable<T>(input)) return new Observable((subscriber) => input.subscribe(subscriber));
+  if (isSubscribable<T>(input)) return fromSubscribable(input);
   if (isAsyncIterable<T>(input)) return fromAsyncIterable(input, source);
   if (isPromise<T>(input)) return fromPromise(input, source, giveOne);
   if (isIterable<T>(input)) return fromIterable(input, source);
@@ -62,6 +62,23 @@ const isIterable = <T>(value: unknown): value is Iterable<T> => has(value, Symbo
 /** Whether the value emits any number of values. A promise has one. */
 const isStream = <T>(value: unknown): value is Subscribable<T> & ObservableInput<T> =>
   isSubscribable(value) || isAsyncIterable(value) || (isIterable(value) && !isPromise(value));
+
+/**
+ * The Observable of the web platform calls the methods of its observer without `this`, returns nothing from `subscribe`, and
+ * is cancelled by a signal. Other Observables ignore the signal and return a subscription.
+ */
+function fromSubscribable<T>(input: Subscribable<T>): Observable<T> {
+  return new Observable<T>((subscriber) => {
+    const left = new AbortController();
+    subscriber.add(() => left.abort());
+    const observer = {
+      next: (value: T) => subscriber.next(value),
+      error: (error: unknown) => subscriber.error(error),
+      complete: () => subscriber.complete(),
+    };
+    return Reflect.apply(input.subscribe, input, [observer, { signal: left.signal }]);
+  });
+}
 
 /** `give` passes the promise's value to the subscriber. */
 function fromPromise<V, T>(

@@ -4,6 +4,14 @@ import { errorOf, fail, type RivuletError } from '../core/errors.ts';
 import { ignored } from '../engine/unhandled.ts';
 import { JsonSize } from './json-size.ts';
 
+/**
+ * Types whose body is one JSON value: `application/json`, and those that end with `+json`. A patch is a list of changes,
+ * which no route applies.
+ */
+const jsonType = /^application\/(?!(json|merge)-patch\+)([\w.-]+\+)?json\s*(;|$)/i;
+/** A charset of which UTF-8 is no superset: its bytes would be read as wrong characters. */
+const otherCharset = /;\s*charset\s*=\s*(?!"?(utf-?8|us-ascii)"?\s*(;|$))/i;
+
 interface BodyLimits {
   /** JSON values of a body: list items, object members, and the lists and objects themselves. */
   readonly bodyValues: number;
@@ -22,8 +30,9 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
     if (headers.origin === undefined) headers['content-type'] ??= 'application/json';
     next();
   });
-  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/i, (request, payload, done) => {
-    const encoding = request.headers['content-encoding'] ?? 'identity';
+  app.addContentTypeParser(jsonType, (request, payload, done) => {
+    const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = request.headers;
+    if (otherCharset.test(type)) return done(fail('media_type', type));
     if (encoding.toLowerCase() !== 'identity') return done(fail('content_encoding', encoding));
     const { bodyLimit } = request.routeOptions;
     const length = Number(request.headers['content-length']);
@@ -33,12 +42,22 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: BodyLimits): vo
       if (text.trim() === '') return done(null, undefined);
       parse(request, text, (error, value) => {
         if (error !== null) return done(refusalOf(text));
+        if (mayOverflow.test(text) && overflows(value))
+          return done(fail('body_not_json', 'a number is larger than any that a double can hold'));
         // Fastify takes it for no body.
         if (value === null) return done(fail('bad_request', 'The body is null; expected a JSON object.'));
         done(null, value);
       });
     });
   });
+}
+
+/** Text that may have a number such as 1e999, which a parser turns into Infinity and JSON cannot express. */
+const mayOverflow = /\de\+?\d{3}|(?<!\d)\d{200}/i;
+
+function overflows(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.values(value).some(overflows);
+  return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
 }
 
 /** The parser of Fastify does not say what is wrong, and calls keys that it refuses no JSON. */

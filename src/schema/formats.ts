@@ -49,9 +49,9 @@ export function utcOf(text: string): string | undefined {
 }
 
 /**
- * Whether a text is an absolute URI that `new URL` accepts, without blanks and control characters, which `URL` would
- * drop.
+ * Whether a text is an absolute URI that `new URL` accepts. `URL` drops blanks and control characters, and replaces half a
+ * surrogate pair, which has no UTF-8. All of these are refused.
  */
 function isUri(text: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:[^\s\p{Cc}]+$/iu.test(text) && URL.canParse(text);
+  return /^[a-z][a-z0-9+.-]*:[^\s\p{Cc}\p{Cs}]+$/iu.test(text) && URL.canParse(text);
 }

@@ -66,6 +66,9 @@ describe('an address', () => {
     ['http://[', false],
     [' https://example.com', false],
     ['https://exam\nple.com', false],
+    ['https://example.com/\ud83c', false],
+    ['https://example.com/\udf0a?\u{1f30a}', false],
+    ['https://example.com/\u{1f30a}', true],
     ['', false],
   ])('%j is an absolute URI: %s', (text, is) => {
     expect(Value.Check(Uri, text)).toBe(is);

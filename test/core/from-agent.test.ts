@@ -35,6 +35,21 @@ describe('the conversion of an agent’s return value', () => {
     ).toEqual(['xyz']);
   });
 
+  it('takes an Observable of the web platform, and cancels it with its signal', () => {
+    const seen: unknown[] = [];
+    let emit: (value: number) => void = () => {};
+    const web = {
+      subscribe({ next }: { next(value: number): void }, { signal }: { signal: AbortSignal }) {
+        emit = (value) => next.call(undefined, value);
+        signal.addEventListener('abort', () => seen.push('cancelled'));
+      },
+    };
+    const subscription = fromAgent(web as never).subscribe((value) => seen.push(value));
+    emit(1);
+    subscription.unsubscribe();
+    expect(seen).toEqual([1, 'cancelled']);
+  });
+
   it('takes an Observable of another copy of rxjs', async () => {
     const foreign = {
       subscribe: (observer: { next(value: number): void; complete(): void }) => {

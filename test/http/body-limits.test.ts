@@ -160,6 +160,43 @@ describe('the size of a body', () => {
   });
 });
 
+describe('the type of a body', () => {
+  it.each([
+    ['application/json; charset=utf-16', 415],
+    ['application/json;charset="latin1"', 415],
+    ['application/json; profile=x; charset=iso-8859-1', 415],
+    ['application/json-seq', 415],
+    ['application/json-patch+json', 415],
+    ['application/merge-patch+json', 415],
+    ['application/json', 200],
+    ['application/json; charset=UTF-8', 200],
+    ['application/json;charset="utf8"; profile=x', 200],
+    ['application/vnd.example+json', 200],
+  ])('%s is answered with %i', async (type, status) => {
+    const served = await serveApi([echo]);
+    const response = await served.post('/runs', ask('echo'), { 'content-type': type });
+    expect(response.status).toBe(status);
+    if (status === 415) expect((await response.json()).message).toBe(`Send application/json in UTF-8; got ${type}.`);
+  });
+});
+
+describe('a number that JSON cannot hold', () => {
+  const post = async (number: string) => {
+    const served = await serveApi([echo]);
+    const payload = JSON.stringify(ask('echo', 'a 1e999')).replace(/\}$/, `,"mode":"sync","later":[{"n":${number}}]}`);
+    const headers = { 'content-type': 'application/json' };
+    return (await served.app.inject({ method: 'POST', url: '/runs', headers, payload })).statusCode;
+  };
+
+  it.each(['1e999', '-1E+400', '9'.repeat(400), `${'9'.repeat(250)}e99`])('is refused with 400: %s', async (number) => {
+    expect(await post(number)).toBe(400);
+  });
+
+  it.each(['1e308', '1e-999', '9'.repeat(300)])('is none of these: %s', async (number) => {
+    expect(await post(number)).toBe(200);
+  });
+});
+
 describe('JSON text that is measured on arrival', () => {
   const tricky = String.raw`{"a,[{":"\"[[[\\","b":["\\\\","\u005b,",{"c":[]}],"ü川":"🌊,"}`;
 

@@ -82,7 +82,7 @@ describe('a request of ACP’s Python client', () => {
     const response = await post({ 'content-length': String(body.length), ...headers });
     expect([response.statusCode, response.json()]).toEqual([
       415,
-      { code: 'invalid_input', message: `Send application/json; got ${got}.`, data: { reason: 'media_type' } },
+      { code: 'invalid_input', message: `Send application/json in UTF-8; got ${got}.`, data: { reason: 'media_type' } },
     ]);
   });
 });

@@ -81,6 +81,7 @@ export class RunLog implements UncommittedLog, Source {
   #changed = true;
   #outcome: LogOutcome | undefined;
   #failure: Error | undefined;
+  #rejected = false;
 
   /**
    * Continues the log after `row.last`. With `input`, the first write creates the run;
@@ -134,6 +135,11 @@ export class RunLog implements UncommittedLog, Source {
   /** The error of a log that is `fenced` or `failed`. */
   get failure(): Error | undefined {
     return this.#failure;
+  }
+
+  /** Whether the log failed because the store can never take one of its writes: another attempt would repeat it. */
+  get rejected(): boolean {
+    return this.#rejected;
   }
 
   /** Characters of events and journal that are appended and not yet in flight: the measure for backpressure. */
@@ -275,8 +281,10 @@ export class RunLog implements UncommittedLog, Source {
 
   #onRefused(outcome: Outcome, refused: readonly Write[]): void {
     const [first, ...rest] = refused;
-    if (typeof outcome === 'object' && 'rejected' in outcome) this.onCommitFailed(outcome.rejected);
-    else if (typeof outcome === 'object') this.#retarget(outcome, refused);
+    if (typeof outcome === 'object' && 'rejected' in outcome) {
+      this.#rejected = true;
+      this.onCommitFailed(outcome.rejected);
+    } else if (typeof outcome === 'object') this.#retarget(outcome, refused);
     // An earlier request of this run has used the reply's key and keeps it. The run goes on.
     else if (outcome === 'key_used' && first !== undefined && first.expect > 0) {
       const { key: _, ...keyless } = first;

@@ -135,14 +135,23 @@ export async function endStoredRun(services: RunServices, row: RunRow, error?: E
 
 /**
  * Writes the end of a run. The final event repeats the output, and what was asked and replied: where the store can never
- * take that, the run ends without it, and the events before have it. Returns false if the run was written to meanwhile.
+ * take that, the run ends without it, and the events before have it. Where the store takes no webhook of the end either,
+ * the run loses its targets. Returns false if the run was written to meanwhile.
  * @throws RivuletError `store_failed` where the store takes no end, `store_unavailable`
  */
 async function commitEnd(services: RunServices, row: RunRow, run: Run, error?: ErrorBody): Promise<boolean> {
-  const { commitOne, executions } = services;
+  const { commitOne, executions, store } = services;
   let cause: unknown;
-  for (const said of [run, bareRun(row)]) {
-    const end = endingWrite(row, said, executions.now(), error);
+  const bare = bareRun(row);
+  const untargeted = { ...row, targets: null };
+  const attempts: [RunRow, Run][] = [
+    [row, run],
+    [row, bare],
+  ];
+  if (row.targets !== null) attempts.push([untargeted, bare]);
+  for (const [from, said] of attempts) {
+    if (from === untargeted && !(await store.setTargets(row.run_id, row.targets, null))) return false;
+    const end = endingWrite(from, said, executions.now(), error);
     const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
     if (typeof outcome !== 'object') return outcome === 'taken';
     cause = outcome.rejected;

@@ -252,6 +252,7 @@ export class Executor {
     if (!this.#suspects.admits(row)) return;
     if (row.status !== 'created') this.#reportReentry(row);
     const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created);
+    if (execution === undefined) return;
     await this.#start(execution);
     // Only a run that has begun has got anything from another node.
     if (!dispatcher.shared || row.status === 'created') return;
@@ -294,15 +295,16 @@ export class Executor {
 
 /**
  * Re-enters a stored run with a new epoch, which fences any earlier execution. When the execution is started, its agent
- * first replays the log and the journal.
+ * first replays the log and the journal. Ends a run whose first write the store can never take, and returns undefined.
  * @throws RivuletError `agent_unknown`, `log_removed`, `log_damaged`, `conflict`, `store_failed`, `store_unavailable`
  */
 async function recoverRun(
-  { store, commits, active, executions }: RunServices,
+  services: RunServices,
   row: RunRow,
   change: Partial<RunRow>,
   created?: CreatedRun,
-): Promise<Execution> {
+): Promise<Execution | undefined> {
+  const { store, commits, active, executions } = services;
   const agent = executions.registry.get(row.agent_name);
   const stored = created === undefined ? await readStored(store, row) : { ...created, recording: nothing };
   const due = dueOf(row, stored.recording);
@@ -312,7 +314,13 @@ async function recoverRun(
     { from: row.epoch },
   );
   const execution = new Execution(agent, stored.run, stored.input, log, executions, stored.recording);
-  await active.add(execution);
+  try {
+    await active.add(execution);
+  } catch (error) {
+    if (!log.rejected) throw error;
+    await endStoredRun(services, row, fail('store_failed').toJSON());
+    return undefined;
+  }
   return execution;
 }
 
