@@ -43,6 +43,7 @@ import { Responder } from './http/respond.ts';
 import { secure } from './http/security-headers.ts';
 import { type ServerUrl, serverUrl } from './http/server-url.ts';
 import { StreamMonitor } from './http/sse/stream-monitor.ts';
+import { dropStalledReaders } from './http/stalled-readers.ts';
 import { type TrafficObserver, unobserved } from './http/traffic.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
 import type { WebhookSecrets } from './http/webhooks/secrets.ts';
@@ -144,6 +145,7 @@ async function host(
   const traffic = metrics?.traffic ?? unobserved;
   connections.traffic = traffic;
   allowCloseCallbacks(app);
+  dropStalledReaders(app, http.stalledAfter, traffic);
   recordRequests(app, { traffic, lines, traces: runtime.traces });
   secure(app);
   refuseForeign(app, { ...options, publicUrl });

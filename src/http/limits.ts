@@ -39,7 +39,7 @@ export const HttpLimits = Type.Object({
   heartbeat: interval(15_000, 'Time between the comments that keep an idle stream open.'),
   stalledAfter: timer(
     60_000,
-    'Time after which a stream is dropped whose client reads nothing of the pending data; 0 for never.',
+    'Time after which an answer is dropped whose client reads nothing of the pending data; 0 for never.',
   ),
   retry: timer(1_000, 'Time that a client waits before it reconnects a broken stream.'),
 });
