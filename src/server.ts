@@ -27,6 +27,7 @@ import { Connections } from './http/connections.ts';
 import { answerOrigins } from './http/cors.ts';
 import { type AnswerBelow, handleError, refuseUnknown } from './http/errors.ts';
 import { healthRoutes } from './http/health.ts';
+import { HeldReads } from './http/held-reads.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
 import { safeLogger } from './http/logger.ts';
 import type { Metrics } from './http/metrics/metrics.ts';
@@ -34,7 +35,7 @@ import type { MetricsAddress } from './http/metrics/metrics-server.ts';
 import { readsStream } from './http/negotiation.ts';
 import { allowCloseCallbacks } from './http/once-closed.ts';
 import { serveOpenApi } from './http/openapi.ts';
-import { shedRuns } from './http/overload.ts';
+import { mostHeld, shedRuns } from './http/overload.ts';
 import { limitOwners } from './http/owner-limits.ts';
 import { servePages } from './http/pages.ts';
 import { named } from './http/plugin-name.ts';
@@ -156,6 +157,7 @@ async function host(
   const { tickets, signatures } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
   const overload = shedRuns(app, http);
+  new HeldReads({ limits: http, overload, most: mostHeld(http), traffic }).watch(app);
   // Without authentication, no caller is an owner.
   if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
   const responder = new Responder({ monitor, traffic, retry: http.retry, heartbeat: http.heartbeat });

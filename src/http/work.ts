@@ -10,6 +10,12 @@ declare module 'fastify' {
   }
 }
 
+/** What a request does. Where the body tells it, only after the body is read. */
+export function workOf({ routeOptions, body }: FastifyRequest): Work | undefined {
+  const { work } = routeOptions.config;
+  return typeof work === 'function' ? work(body) : work;
+}
+
 type Check = (
   work: Work | undefined,
   request: FastifyRequest,
