@@ -73,12 +73,12 @@ export class Access {
 
   /** @throws as `cancelRun` */
   cancel(run_id: string, question?: string): Promise<string> {
-    return this.#counted(this.#within(run_id, () => this.#engine.cancel(run_id, question)));
+    return this.#counted(() => this.#within(run_id, () => this.#engine.cancel(run_id, question)));
   }
 
   /** @throws as `retryRun` */
   retry(run_id: string): Promise<string> {
-    return this.#counted(this.#within(run_id, () => this.#engine.retry(run_id)));
+    return this.#counted(() => this.#within(run_id, () => this.#engine.retry(run_id)));
   }
 
   /** Checks that the principal may read a run. Returns the name of its agent. @throws RivuletError `run_unknown`, `log_removed` */
@@ -88,7 +88,7 @@ export class Access {
 
   /** The Run with its input, as JSON. @throws RivuletError `run_unknown`, `log_removed` */
   details(run_id: string): Promise<string> {
-    return this.#counted(this.#within(run_id, () => this.#engine.details(run_id)));
+    return this.#counted(() => this.#within(run_id, () => this.#engine.details(run_id)));
   }
 
   /** What the request of a run said beside its messages. @throws RivuletError `run_unknown`, `log_removed` */
@@ -98,7 +98,7 @@ export class Access {
 
   /** The Run as JSON, as of the event with which it began to await. @throws as `details` */
   runAt(run_id: string, event_id: number): Promise<string> {
-    return this.#counted(this.#within(run_id, () => this.#engine.runAt(run_id, event_id)));
+    return this.#counted(() => this.#within(run_id, () => this.#engine.runAt(run_id, event_id)));
   }
 
   /** A page of the principal's runs; `admin` gets those of all owners, or of the one that the filter names. */
@@ -287,8 +287,9 @@ export class Access {
     if (owner !== undefined && owner !== this.#owner && !this.#isAdmin) throw fail('scope_missing', 'admin');
   }
 
-  async #counted(text: Promise<string>): Promise<string> {
-    return this.count(await text);
+  async #counted(read: () => Promise<string>): Promise<string> {
+    this.#budget.ask();
+    return this.count(await read());
   }
 
   #counting({ keeps = true, ...options }: AccessCursorOptions): CursorOptions {

@@ -39,6 +39,8 @@ export class HeldReads {
   readonly #options: HeldReadsOptions;
   readonly #byOwner = new Map<string, number>();
   #total = 0;
+  /** Owners whose last read found no room, until one of their answers has left. */
+  readonly #refused = new Set<string>();
 
   constructor(options: HeldReadsOptions) {
     this.#options = options;
@@ -60,6 +62,7 @@ export class HeldReads {
   add(owner: string | null, chars: number): void {
     this.#total += chars;
     if (owner === null) return;
+    if (chars < 0) this.#refused.delete(owner);
     const count = this.#ofOwner(owner) + chars;
     if (count > 0) this.#byOwner.set(owner, count);
     else this.#byOwner.delete(owner);
@@ -69,7 +72,13 @@ export class HeldReads {
   check(reply: FastifyReply, owner: string | null, chars: number): void {
     const { overload, most, limits, traffic } = this.#options;
     const { readsPerOwner } = limits;
-    if (owner !== null && readsPerOwner > 0 && this.#ofOwner(owner) + chars > readsPerOwner) {
+    if (
+      owner !== null &&
+      readsPerOwner > 0 &&
+      (this.#refused.has(owner) || this.#ofOwner(owner) + chars > readsPerOwner)
+    ) {
+      // Nothing would remove it where the caller holds nothing.
+      if (this.#ofOwner(owner) > 0) this.#refused.add(owner);
       traffic.onRateLimited('reads');
       throw later(reply, fail('too_many_own_reads', readsPerOwner));
     }
@@ -91,7 +100,7 @@ function later(reply: FastifyReply, error: RivuletError): RivuletError {
 }
 
 /** What one request has read and still holds. */
-export class RequestReads implements ReadBudget {
+class RequestReads implements ReadBudget {
   readonly #reply: FastifyReply;
   readonly #all: HeldReads;
   #chars = 0;
@@ -113,6 +122,12 @@ export class RequestReads implements ReadBudget {
    */
   begin(): void {
     if (workOf(this.#reply.request) !== undefined) this.#all.check(this.#reply, this.#owner, 0);
+  }
+
+  /** Whether there is room, as far as is known before the read. @throws RivuletError as `HeldReads.check` */
+  ask(): void {
+    const isStream = this.#reply.streamMode !== undefined;
+    if (!isStream && workOf(this.#reply.request) === undefined) this.#all.check(this.#reply, this.#owner, 0);
   }
 
   /** @throws RivuletError `read_too_large`, and as `HeldReads.check` */

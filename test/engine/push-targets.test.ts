@@ -209,7 +209,7 @@ describe('the targets of a run', () => {
   it('are those of the run’s owner: others neither see nor change them, and admins see no secrets', async () => {
     const tap = new Tap();
     const runtime = await cluster([tap.agent, agent('other', () => 'x'), echo]).node('a');
-    const access = (who: Principal): Access => new Access(runtime.engine, who);
+    const access = (principal: Principal): Access => new Access(runtime.engine, principal);
     const [owner, stranger] = [access(caller('ada')), access(caller('bob'))];
     const target: PushTarget = { id: 'one', form: 'a2a', url: 'https://example.com/', token: 'secret' };
     const run_id = await begin(owner, 'tap');
@@ -235,7 +235,7 @@ describe('runs by the time of their status', () => {
   it('are listed newest first in pages, with their number, and only those of the caller', async () => {
     const { node } = cluster([echo, askOnce]);
     const runtime = await node('a');
-    const access = (who: Principal): Access => new Access(runtime.engine, who);
+    const access = (principal: Principal): Access => new Access(runtime.engine, principal);
     const [owner, stranger] = [access(caller('ada')), access(caller('bob'))];
     const ids: string[] = [];
     for (let n = 0; n < 3; n += 1) ids.push(await begin(owner, 'ask'));

@@ -52,7 +52,7 @@ export async function* taskFrames(
     `data: ${toLine({ jsonrpc: '2.0', method, params: { ...params, _meta } })}\n\n`;
   /** Of each task that may still change, what its client has been told. */
   const told = new Map<string, string>();
-  /** The frame of a task that has changed; undefined where there is no news. A run that is final or removed has no more. */
+  /** The frame of a task that has changed; undefined where nothing has changed. A run that is final or removed has no more. */
   const newsOf = async (taskId: string): Promise<string | undefined> => {
     const run = await stateOf(own, taskId);
     const before = told.get(taskId);
