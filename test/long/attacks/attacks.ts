@@ -63,7 +63,7 @@ export const attacks = {
   'unread runs': { connections: 60, runs: 1, deaf: true, begin: (target) => read(target, `/runs/${target.run}`) },
   'large chats': {
     connections: 4,
-    runs: 30,
+    runs: 10,
     begin: (target) => read(target, `/ai/echo/${target.session}?limit=100`),
     again: (target) => read(target, `/ai/echo/${target.session}?limit=100`),
   },
