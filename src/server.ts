@@ -28,6 +28,7 @@ import { Connections } from './http/connections.ts';
 import { answerOrigins } from './http/cors.ts';
 import { type AnswerBelow, handleError, refuseUnknown } from './http/errors.ts';
 import { healthRoutes } from './http/health.ts';
+import { HeldReads } from './http/held-reads.ts';
 import { type ConnectionLimits, connectionLimits, type HttpLimits, httpLimits } from './http/limits.ts';
 import { safeLogger } from './http/logger.ts';
 import type { Metrics } from './http/metrics/metrics.ts';
@@ -35,7 +36,7 @@ import type { MetricsAddress } from './http/metrics/metrics-server.ts';
 import { readsStream } from './http/negotiation.ts';
 import { allowCloseCallbacks } from './http/once-closed.ts';
 import { serveOpenApi } from './http/openapi.ts';
-import { shedRuns } from './http/overload.ts';
+import { mostHeld, shedRuns } from './http/overload.ts';
 import { limitOwners } from './http/owner-limits.ts';
 import { servePages } from './http/pages.ts';
 import { named } from './http/plugin-name.ts';
@@ -46,6 +47,7 @@ import { secure } from './http/security-headers.ts';
 import { type ServerUrl, serverUrl } from './http/server-url.ts';
 import { StreamMonitor } from './http/sse/stream-monitor.ts';
 import { reviewStreams } from './http/sse/stream-review.ts';
+import { dropStalledReaders } from './http/stalled-readers.ts';
 import { type TrafficObserver, unobserved } from './http/traffic.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
 import type { WebhookSecrets } from './http/webhooks/secrets.ts';
@@ -145,9 +147,9 @@ async function host(
   const metrics = options.metrics ? await openMetrics(runtime, () => monitor.size) : undefined;
   app.addHook('onClose', async () => metrics?.close());
   const traffic = metrics?.traffic ?? unobserved;
-  connections.traffic = traffic;
-  connections.lines = lines;
+  connections.report(traffic, lines);
   allowCloseCallbacks(app);
+  dropStalledReaders(app, http.stalledAfter, traffic);
   recordRequests(app, { traffic, lines, traces: runtime.traces });
   secure(app);
   forbidCaching(app);
@@ -160,6 +162,7 @@ async function host(
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
   if (holds !== undefined) reviewStreams(app, monitor, holds);
   const overload = shedRuns(app, http);
+  new HeldReads({ limits: http, overload, most: mostHeld(http), traffic }).watch(app);
   // Without authentication, no caller is an owner.
   if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
   refuseUnreadable(app);
@@ -203,9 +206,7 @@ async function host(
     answerBelow,
     version: version(),
   });
-  if (metrics !== undefined && options.metrics !== undefined) {
-    await serveMetrics(app, metrics, options.metrics, checkReady);
-  }
+  if (metrics !== undefined && options.metrics) await serveMetrics(app, metrics, options.metrics, checkReady);
 }
 
 /** Starts to execute runs, again and again where the store or the queue does not answer. Never rejects. */

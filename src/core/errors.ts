@@ -19,6 +19,18 @@ export const errorTable = {
   body_not_json: row(400, 'invalid_input', (why: string) => `The body is not JSON: ${why}.`),
   body_too_deep: row(400, 'invalid_input', (limit: number) => `The body is nested deeper than ${limit} levels.`),
   body_too_large: row(413, 'invalid_input', () => 'The body is larger than this server accepts.'),
+  read_too_large: row(
+    413,
+    'invalid_input',
+    (limit: number) =>
+      `The answer needs more than ${limit} characters of stored runs; ask for fewer runs at once, or read the events of a run as a stream: GET /runs/{run_id}/events.`,
+  ),
+  references_too_large: row(
+    413,
+    'invalid_input',
+    (limit: number) =>
+      `The items that the input refers to have more than ${limit} characters; refer to fewer, or send what matters as text.`,
+  ),
   too_many_values: row(
     413,
     'invalid_input',
@@ -191,6 +203,12 @@ export const errorTable = {
     429,
     'invalid_input',
     (limit: number) => `You have ${limit} streams open, which is the limit of each caller; close one first.`,
+  ),
+  too_many_own_reads: row(
+    429,
+    'invalid_input',
+    (limit: number) =>
+      `Your pending answers hold ${limit} characters of runs, which is the limit of each caller; read them to their end first.`,
   ),
   rate_limited: row(429, 'invalid_input', () => 'Too many requests; try again later.'),
   too_busy: row(503, 'server_error', (why: string) => `${why}; try again soon.`),

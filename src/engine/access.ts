@@ -1,4 +1,4 @@
-import { fail } from '../core/errors.ts';
+import { fail, RivuletError } from '../core/errors.ts';
 import type { Delivery, DeliveryFilter } from '../core/outbox.ts';
 import {
   hasScope,
@@ -21,13 +21,20 @@ import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
 import type { AgentStatusFilter, Engine, RunsByStatusTime } from './engine.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import type { RunStream } from './log/run-stream.ts';
+import { charsKept, type ReadBudget, unlimited } from './read-budget.ts';
 import type { AcceptedRun, RunOptions } from './runs/create.ts';
 import type { IsVisible, VisibleRuns } from './visible-runs.ts';
 import type { DeliveryPage } from './webhooks/webhooks.ts';
 
+/** `keeps: false` where the caller keeps no event: it writes each to its client, or reads only its head. */
+export interface AccessCursorOptions extends CursorOptions {
+  readonly keeps?: boolean;
+}
+
 /**
  * The engine as one principal may use it: protocols and callers in this process know no other. What another owner has
  * is answered like what does not exist, after the same reads of the store, so that neither text nor time tells of it.
+ * What it reads for a request counts against the budget of that request.
  */
 export class Access {
   readonly principal: Principal;
@@ -36,10 +43,12 @@ export class Access {
   readonly #isAdmin: boolean;
   /** Tells which agents the principal may see; undefined where it may see all. */
   readonly #isVisible: IsVisible | undefined;
+  readonly #budget: ReadBudget;
 
-  constructor(engine: Engine, principal: Principal) {
+  constructor(engine: Engine, principal: Principal, budget = unlimited) {
     this.principal = principal;
     this.#engine = engine;
+    this.#budget = budget;
     this.#owner = ownerOf(principal);
     this.#isAdmin = hasScope(principal, 'admin');
     this.#isVisible = principal.agents === undefined ? undefined : (name) => mayUseAgent(principal, name);
@@ -47,7 +56,7 @@ export class Access {
 
   /** What another principal may do. */
   as(principal: Principal): Access {
-    return new Access(this.#engine, principal);
+    return new Access(this.#engine, principal, this.#budget);
   }
 
   /** @throws RivuletError `scope_missing`, and as `createRun` */
@@ -85,7 +94,7 @@ export class Access {
 
   /** The Run with its input, as JSON. @throws RivuletError `run_unknown`, `log_removed` */
   details(run_id: string): Promise<string> {
-    return this.#within(run_id, () => this.#engine.details(run_id));
+    return this.#counted(() => this.#within(run_id, () => this.#engine.details(run_id)));
   }
 
   /** What the request of a run said beside its messages. @throws RivuletError `run_unknown`, `log_removed` */
@@ -95,12 +104,14 @@ export class Access {
 
   /** The Run as JSON, as of the event with which it began to await. @throws as `details` */
   runAt(run_id: string, event_id: number): Promise<string> {
-    return this.#within(run_id, () => this.#engine.runAt(run_id, event_id));
+    return this.#counted(() => this.#within(run_id, () => this.#engine.runAt(run_id, event_id)));
   }
 
   /** A page of the principal's runs; `admin` gets those of all owners, or of the one that the filter names. */
-  runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
-    return this.#engine.runs(this.#visible(filter), before, limit);
+  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
+    const page = await this.#engine.runs(this.#visible(filter), before, limit);
+    for (const run of page.runs) this.count(run);
+    return page;
   }
 
   /** A page of the runs that `runs` lists, by the time of their status. See `Engine.runsByStatusTime`. */
@@ -109,7 +120,9 @@ export class Access {
     after: StatusPosition | undefined,
     limit: number,
   ): Promise<RunsByStatusTime> {
-    return this.#engine.runsByStatusTime(this.#visible(filter), after, limit);
+    const page = await this.#engine.runsByStatusTime(this.#visible(filter), after, limit);
+    for (const run of page.runs) this.count(run);
+    return page;
   }
 
   /** The feed of the runs that `runs` lists. The caller closes the reader. @throws RivuletError `store_unavailable` */
@@ -123,13 +136,42 @@ export class Access {
   }
 
   /** @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid` */
-  stream(run_id: string, options: CursorOptions = {}): Promise<RunStream> {
-    return this.#within(run_id, () => this.#engine.stream(run_id, options));
+  stream(run_id: string, options: AccessCursorOptions = {}): Promise<RunStream> {
+    return this.#within(run_id, () => this.#engine.stream(run_id, this.#counting(options)));
   }
 
   /** A cursor on the run stream; the caller closes it. @throws as `stream` */
-  openCursor(run_id: string, options: CursorOptions = {}): Promise<Cursor> {
-    return this.#within(run_id, () => this.#engine.openCursor(run_id, options));
+  openCursor(run_id: string, options: AccessCursorOptions = {}): Promise<Cursor> {
+    return this.#within(run_id, () => this.#engine.openCursor(run_id, this.#counting(options)));
+  }
+
+  /** Counts a text that the caller keeps. Returns the text. @throws RivuletError `read_too_large`, and those of its limits */
+  count(text: string): string {
+    this.#budget.take(text.length);
+    return text;
+  }
+
+  /**
+   * Reads items of a list one after the other, as many as one answer may hold. `last` is the last item that was read, where
+   * the list ends early. @throws RivuletError `read_too_large` where the first item alone is too large
+   */
+  async page<Item, Read>(
+    items: readonly Item[],
+    read: (item: Item) => Promise<Read>,
+  ): Promise<{ readonly found: Read[]; readonly last?: Item }> {
+    const found: Read[] = [];
+    for (const [index, item] of items.entries()) {
+      const before = items[index - 1];
+      if (before !== undefined && this.#budget.pageFull) return { found, last: before };
+      try {
+        found.push(await read(item));
+      } catch (error) {
+        const isTooLarge = error instanceof RivuletError && error.kind === 'read_too_large';
+        if (before === undefined || !isTooLarge) throw error;
+        return { found, last: before };
+      }
+    }
+    return { found };
   }
 
   /** See `ConnectedReaders.connect`. */
@@ -183,8 +225,9 @@ export class Access {
   /** @throws RivuletError `resource_unknown` */
   async resource(resource_id: string): Promise<Resource> {
     const resource = await this.#engine.resource(resource_id, this.#isVisible);
-    if (mayAccess(this.principal, sessionOwnerOf(resource.session_id))) return resource;
-    throw fail('resource_unknown', resource_id);
+    if (!mayAccess(this.principal, sessionOwnerOf(resource.session_id))) throw fail('resource_unknown', resource_id);
+    this.count(resource.body);
+    return resource;
   }
 
   /**
@@ -254,6 +297,16 @@ export class Access {
     if (owner !== undefined && owner !== this.#owner && !this.#isAdmin) throw fail('scope_missing', 'admin');
   }
 
+  async #counted(read: () => Promise<string>): Promise<string> {
+    this.#budget.ask();
+    return this.count(await read());
+  }
+
+  #counting({ keeps = true, ...options }: AccessCursorOptions): CursorOptions {
+    if (!keeps || this.#budget === unlimited) return options;
+    return { ...options, onRead: (batch) => this.#budget.take(charsKept(batch)) };
+  }
+
   /** Works on a run that the principal may see: at once where it sees all, and where the run executes here. */
   #within<T>(run_id: string, work: () => Promise<T>): Promise<T> {
     if (this.#seesAll || this.#engine.executes(run_id, this.#sees)) return work();
@@ -304,14 +357,4 @@ export class Access {
     this.#checkOwner(owner);
     return sessionKey(owner ?? this.#owner, session_id);
   }
-}
-
-/** The access of each principal, made once: keys and known tokens have one principal for all of their requests. */
-export function createAccess(engine: Engine): (principal: Principal) => Access {
-  const known = new WeakMap<Principal, Access>();
-  return (principal) => {
-    const access = known.get(principal) ?? new Access(engine, principal);
-    known.set(principal, access);
-    return access;
-  };
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { operator, type Principal } from '../core/principal.ts';
-import { type Access, createAccess } from '../engine/access.ts';
+import { Access } from '../engine/access.ts';
 import type { Engine } from '../engine/engine.ts';
 
 declare module 'fastify' {
@@ -16,10 +16,10 @@ export type AccessOf = (request: FastifyRequest) => Access;
 /** Finds the caller of each request: the operator, unless an authentication has to name it. */
 export function identifyCallers(app: FastifyInstance, engine: Engine, authenticated: boolean): AccessOf {
   app.decorateRequest('principal', undefined);
-  const accessOf = createAccess(engine);
   const unknown = authenticated ? undefined : operator;
-  return ({ principal = unknown }) => {
+  return ({ principal = unknown, reads }) => {
     if (principal === undefined) throw new Error('no authentication has seen this request');
-    return accessOf(principal);
+    reads?.begin();
+    return new Access(engine, principal, reads);
   };
 }

@@ -26,10 +26,8 @@ export class Connections {
   readonly #server: Server;
   readonly #all = new UnorderedSet<Connection>();
   readonly #bySocket = new WeakMap<Socket, Connection>();
-  /** Is told of requests that are refused before they are complete. */
-  traffic: TrafficObserver = unobserved;
-  /** Gets a line for each of them; undefined for no lines. */
-  lines: Pick<FastifyBaseLogger, 'info'> | undefined;
+  #traffic: TrafficObserver = unobserved;
+  #lines: Pick<FastifyBaseLogger, 'info'> | undefined;
 
   constructor(server: Server) {
     this.#server = server;
@@ -106,6 +104,12 @@ export class Connections {
     });
   }
 
+  /** Reports requests that are refused before they are complete: to the metrics, and in lines of the log if there are any. */
+  report(traffic: TrafficObserver, lines: Pick<FastifyBaseLogger, 'info'> | undefined): void {
+    this.#traffic = traffic;
+    this.#lines = lines;
+  }
+
   /**
    * Answers invalid HTTP and slow requests on the bare socket, and closes it. While an earlier request is being
    * answered, it only closes the socket: anything written would become a part of that response.
@@ -117,9 +121,9 @@ export class Connections {
       return;
     }
     const refusal = refusalFor(error.code);
-    this.traffic.onRefused(refusal.kind);
+    this.#traffic.onRefused(refusal.kind);
     const { kind: reason, status } = refusal;
-    this.lines?.info({ status, ip: socket.remoteAddress, reason }, 'request');
+    this.#lines?.info({ status, ip: socket.remoteAddress, reason }, 'request');
     const body = JSON.stringify(refusal);
     socket.end(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json; charset=utf-8\r\n${headerLines}` +

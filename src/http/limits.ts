@@ -22,6 +22,14 @@ export const HttpLimits = Type.Object({
   maxStreams: count(15_000, 'Streams that are open at once; further ones are refused with 503.'),
   streamsPerOwner: orNone(200, 'Streams that one caller may have open; further ones are refused with 429.'),
   runsPerOwner: orNone(100, 'Runs of one caller that may be at work; further ones are refused with 429.'),
+  readLimit: count(
+    64 * 1024 * 1024,
+    'Characters of stored runs that one request may hold; a list ends early, and a larger read is refused with 413.',
+  ),
+  readsPerOwner: orNone(
+    256 * 1024 * 1024,
+    'Characters of stored runs that the pending answers of one caller may hold; further reads are refused with 429.',
+  ),
   requestsPerMinute: orNone(600, 'Requests that one caller may make in a minute; further ones are refused with 429.'),
   runsPerMinute: orNone(60, 'Runs that one caller may create in a minute; further ones are refused with 429.'),
   tokensPerDay: orNone(0, 'Tokens that the runs of one caller may use in a day; then new runs are refused with 429.'),
@@ -34,12 +42,12 @@ export const HttpLimits = Type.Object({
     minimum: 0,
     maximum: 100,
     description:
-      'Percent of the heap that may be in use for five seconds before new runs are refused with 503; 0 for never. `rivulet serve` has 90.',
+      'Percent of the heap that may be in use for five seconds before new runs and large reads are refused with 503; then pending answers may hold a fourth of the heap. 0 for never. `rivulet serve` has 90.',
   }),
   heartbeat: interval(15_000, 'Time between the comments that keep an idle stream open.'),
   stalledAfter: timer(
     60_000,
-    'Time after which a stream is dropped whose client reads nothing of the pending data; 0 for never.',
+    'Time after which an answer is dropped whose client reads nothing of the pending data; 0 for never.',
   ),
   retry: timer(1_000, 'Time that a client waits before it reconnects a broken stream.'),
 });

@@ -32,6 +32,8 @@ export class Overload {
   #wasFull = false;
   /** Why new runs are refused; undefined while they are not. */
   #reason: string | undefined;
+  /** Whether the heap was almost full at the last two measurements. */
+  #isFull = false;
 
   constructor(limits: OverloadLimits, measures: Measures, log: Pick<FastifyBaseLogger, 'warn' | 'info'>) {
     this.#limits = limits;
@@ -46,8 +48,8 @@ export class Overload {
     const isFull = overloadHeap > 0 && heap > overloadHeap;
     const before = this.#reason;
     this.#reason = undefined;
-    if (isFull && this.#wasFull)
-      this.#reason = `The server’s memory is almost full (${Math.round(heap)} % of its heap)`;
+    this.#isFull = isFull && this.#wasFull;
+    if (this.#isFull) this.#reason = `The server’s memory is almost full (${Math.round(heap)} % of its heap)`;
     if (isLate) this.#reason = `The server does not keep up: it is late by ${Math.round(delay)} ms`;
     this.#wasFull = isFull;
     if (before === undefined && this.#reason !== undefined)
@@ -61,15 +63,24 @@ export class Overload {
     return this.#reason !== undefined;
   }
 
+  /** Whether large reads are refused as well: the heap is almost full. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
   /** @throws RivuletError `too_busy` while the process does not keep up */
   refuse(): void {
     if (this.#reason !== undefined) throw fail('too_busy', this.#reason);
   }
 }
 
+/** Characters that the answers of all requests may hold: a fourth of the heap, so that making them has room as well. */
+export const mostHeld = ({ overloadHeap }: OverloadLimits): number =>
+  overloadHeap === 0 ? Number.POSITIVE_INFINITY : getHeapStatistics().heap_size_limit / 4;
+
 /** Refuses requests that create runs while the process does not keep up. All other requests and the streams go on. */
-export function shedRuns(app: FastifyInstance, limits: OverloadLimits): Pick<Overload, 'refuse'> {
-  if (limits.overloadDelay === 0 && limits.overloadHeap === 0) return { refuse() {} };
+export function shedRuns(app: FastifyInstance, limits: OverloadLimits): Pick<Overload, 'refuse' | 'isFull'> {
+  if (limits.overloadDelay === 0 && limits.overloadHeap === 0) return { refuse() {}, isFull: false };
   const histogram = monitorEventLoopDelay({ resolution });
   const overload = new Overload(limits, processMeasures(histogram), app.log);
   const timer = setInterval(() => overload.check(), window).unref();

@@ -70,6 +70,7 @@ export async function sendProjected<State>(
     after: from.event,
     name: from.name,
     until: isOpenEnded ? 'final' : until,
+    keeps: false,
   });
   try {
     const projector = new Projector(projection);
@@ -116,7 +117,7 @@ async function leftAt<State>(
   if (from.event === 0) return [];
   // Without a state, the frames of an event depend on that event alone.
   const after = start === undefined ? from.event - 1 : 0;
-  return projector.skipTo(from, await access.stream(run_id, { after, seen: from.event, until: 'now' }));
+  return projector.skipTo(from, await access.stream(run_id, { after, seen: from.event, until: 'now', keeps: false }));
 }
 
 /** Whether a stream is complete with what it has. */

@@ -106,7 +106,7 @@ export class Responder {
     options: CursorOptions,
     mode: StreamMode = 'events',
   ): Promise<FastifyReply> {
-    const cursor = (await access.stream(run_id, options)).cursor();
+    const cursor = (await access.stream(run_id, { ...options, keeps: false })).cursor();
     if (cursor.exhausted) {
       cursor.close();
       return reply.code(204).send();
@@ -155,7 +155,7 @@ export class Responder {
 
   /** All events so far as `{events: […]}`, written as stored, one batch at a time. */
   async list(reply: FastifyReply, access: Access, run_id: string, options: CursorOptions): Promise<FastifyReply> {
-    const events = await access.stream(run_id, { ...options, until: 'now' });
+    const events = await access.stream(run_id, { ...options, until: 'now', keeps: false });
     return reply.type(json).send(jsonOf(events, '{"events":[', ']}'));
   }
 
@@ -165,7 +165,7 @@ export class Responder {
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
   async grown(reply: FastifyReply, access: Access, run_id: string, after: number): Promise<void> {
-    const cursor = await access.openCursor(run_id, { after });
+    const cursor = await access.openCursor(run_id, { after, keeps: false });
     countReader(reply, access, cursor);
     const closed = new Observable<void>((subscriber) => onceClosed(reply, () => subscriber.next()));
     const end = merge(this.#stopped, closed, timer(this.#streams.heartbeat));
@@ -185,11 +185,11 @@ export class Responder {
     run_id: string,
     { after = 0, until = 'settled' }: CursorOptions,
   ): Promise<string> {
-    const cursor = await access.openCursor(run_id, { after, until });
+    const cursor = await access.openCursor(run_id, { after, until, keeps: false });
     countReader(reply, access, cursor);
     const { last, id } = await this.#lastOf(cursor);
     // The final event has the whole Run, as JSON. The event of an awaiting run does not repeat the output.
-    return runEventOf(last) === 'awaiting' ? access.runAt(run_id, id) : runInside(last);
+    return runEventOf(last) === 'awaiting' ? access.runAt(run_id, id) : access.count(runInside(last));
   }
 
   /**
@@ -239,7 +239,8 @@ export class Responder {
       countReader(reply, access, cursor);
       const projector = new Projector(projection);
       const { seen } = cursor;
-      if (seen > 0) await projector.skipTo(after(seen), await access.stream(run_id, { seen, until: 'now' }));
+      if (seen > 0)
+        await projector.skipTo(after(seen), await access.stream(run_id, { seen, until: 'now', keeps: false }));
       return { cursor, projector };
     } catch (error) {
       cursor.close();

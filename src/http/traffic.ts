@@ -3,7 +3,10 @@ import type { ErrorName } from '../core/errors.ts';
 /** What a stream carries: the rest of a run that the request has created or resumed, a run's events, or the feed of runs. */
 export type StreamMode = 'run' | 'events' | 'runs';
 
-/** Why the server ended a stream: its client did not read, too many were open, or the server stopped. */
+/**
+ * Why the server ended a stream: its client did not read, too many were open, its credentials hold no more, or the server
+ * stopped. `stalled` counts other answers as well.
+ */
 export type DropReason = 'stalled' | 'limit' | 'stopping' | 'unauthenticated';
 
 /** A request whose response is complete, or whose client has left. */

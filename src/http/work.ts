@@ -19,6 +19,11 @@ export interface Checked {
   /** Whether the request was checked before its body was read. Only the body of such a request has told its work. */
   readonly again: boolean;
 }
+/** What a request does. Where the body tells it, only after the body is read. */
+export function workOf({ routeOptions, body }: FastifyRequest): Work | undefined {
+  const { work } = routeOptions.config;
+  return typeof work === 'function' ? work(body) : work;
+}
 
 type Check = (checked: Checked, request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void) => void;
 
@@ -32,8 +37,7 @@ export function checkWork(app: FastifyInstance, check: Check): void {
     check({ work: typeof work === 'function' ? undefined : work, again: false }, request, reply, next);
   });
   app.addHook('preHandler', (request, reply, next) => {
-    const { work } = request.routeOptions.config;
-    const told = typeof work === 'function' ? work(request.body) : undefined;
+    const told = typeof request.routeOptions.config.work === 'function' ? workOf(request) : undefined;
     if (told === undefined) next();
     else check({ work: told, again: true }, request, reply, next);
   });

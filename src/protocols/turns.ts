@@ -27,7 +27,7 @@ export interface Outline {
 export async function outlineOf(own: Access, run_id: string, seen = 0): Promise<Outline> {
   const changes: { n: number; status: string }[] = [];
   let last = 0;
-  for await (const { first, lines } of await own.stream(run_id, { seen, until: 'now' })) {
+  for await (const { first, lines } of await own.stream(run_id, { seen, until: 'now', keeps: false })) {
     for (const [index, line] of lines.entries()) {
       const status = runEventOf(line);
       if (status !== undefined) changes.push({ n: first + index, status });

@@ -33,7 +33,7 @@ describe('a request that waits for a run', () => {
 
   it('closes its cursor at the end, and the stop of the server has nothing left to do', async () => {
     const { run_id, cursor, end } = await endedRun(newPlan());
-    const access: never = { openCursor: async () => cursor } as never;
+    const access: never = { openCursor: async () => cursor, count: (text: string) => text } as never;
     const responder = new Responder({ monitor: { end() {} } } as never);
     expect(JSON.parse(await responder.collect(reply, access, run_id, {}))).toMatchObject({ status: 'completed' });
     expect(end).toHaveBeenCalled();
@@ -46,7 +46,7 @@ describe('a request that waits for a run', () => {
     const plan = newPlan();
     const { run_id, cursor, end } = await endedRun(plan);
     plan.faults = { events: { fails: (plan.calls.events ?? 0) + 1, error: fail('log_removed', run_id) } };
-    const access: never = { openCursor: async () => cursor } as never;
+    const access: never = { openCursor: async () => cursor, count: (text: string) => text } as never;
     const responder = new Responder({ monitor: { end() {} } } as never);
     await expect(responder.collect(reply, access, run_id, {})).rejects.toMatchObject({ kind: 'log_removed' });
     expect(end).toHaveBeenCalled();

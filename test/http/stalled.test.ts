@@ -28,15 +28,17 @@ async function finalRun(served: Served, name: string, text: string): Promise<str
 }
 
 /** A stream of the run over a socket that is paused until the test reads it, and the server's end of the socket. */
-async function open({ app, url }: Served, run_id: string): Promise<{ client: Socket; server: Socket }> {
+const open = (served: Served, run_id: string) =>
+  request(served, `GET /runs/${run_id}/events HTTP/1.1`, 'Accept: text/event-stream', 'Connection: close');
+
+/** A request over a socket that is paused until the test reads it, and the server's end of the socket. */
+async function request({ app, url }: Served, ...head: string[]): Promise<{ client: Socket; server: Socket }> {
   const { port, host } = new URL(url);
   const client = connect(Number(port), '127.0.0.1');
   onTestFinished(() => void client.destroy());
   client.on('error', () => {});
   client.pause();
-  client.write(
-    `GET /runs/${run_id}/events HTTP/1.1\r\nHost: ${host}\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n`,
-  );
+  client.write(`${[...head, `Host: ${host}`].join('\r\n')}\r\n\r\n`);
   for await (const [server] of on(app.server, 'connection')) {
     if (server.remotePort === client.localPort) return { client, server };
   }
@@ -70,6 +72,36 @@ describe('a reader', () => {
     const { server } = await open(served, run_id);
     await once(server, 'close');
     expect(server.bytesWritten).toBeLessThan(10_000_000);
+  });
+
+  it('that does not read an answer that is no stream is dropped', async () => {
+    const served = await serveApi([kilobytes], { stalledAfter: 100 });
+    const run_id = await finalRun(served, 'kilobytes', '8000');
+    for (const path of [`/runs/${run_id}`, `/runs/${run_id}/events`]) {
+      const { client, server } = await request(served, `GET ${path} HTTP/1.1`);
+      await once(server, 'close');
+      expect(client.bytesRead).toBeLessThan(1_000_000);
+    }
+  });
+
+  it('that does not read answers to pipelined requests is dropped, also where each of them is small', async () => {
+    const served = await serveApi([kilobytes], { stalledAfter: 100 });
+    const run_id = await finalRun(served, 'kilobytes', '10');
+    const { client, server } = await request(served, 'GET /health HTTP/1.1');
+    const one = `GET /runs/${run_id} HTTP/1.1\r\nHost: ${new URL(served.url).host}\r\n\r\n`;
+    client.write(one.repeat(1_000));
+    await once(server, 'close');
+    expect(client.bytesRead).toBeLessThan(1_000_000);
+  });
+
+  it('that does not read the last event of a stream, which is the whole run, is dropped', async () => {
+    const served = await serveApi([kilobytes], { stalledAfter: 100 });
+    const run_id = await finalRun(served, 'kilobytes', '8000');
+    const events = await (await served.get(`/runs/${run_id}/events`)).json();
+    const path = `/runs/${run_id}/events?after=${events.events.length - 1}`;
+    const { client, server } = await request(served, `GET ${path} HTTP/1.1`, 'Accept: text/event-stream');
+    await once(server, 'close');
+    expect(client.bytesRead).toBeLessThan(1_000_000);
   });
 
   it('that has read everything stays connected', async () => {

@@ -2,7 +2,7 @@
  * Rivulet behind real proxies: `tsx test/long/proxies.ts [NAME…]`, after a build
  *
  * Starts two nodes with a shared Redis, and behind each installed proxy (see `support/proxies/kinds.ts`) measures whether
- * events arrive at once, and what becomes of silence, long runs, large bodies, clients that leave and nodes that die.
+ * events arrive at once, and what becomes of quiet streams, long runs, large bodies, clients that leave and nodes that die.
  * Prints a table, and each promise that is broken; exits with 1 if there is one, or where nothing was measured.
  *
  *   --late 70000        milliseconds of the sync run
@@ -73,7 +73,7 @@ async function measure(kind: ProxyKind, proxy: StartedProxy): Promise<string[]> 
       const { median, longest } = await probes.delays(ask);
       return { text: `${median} to ${longest} ms`, holds: longest <= most.delay };
     }),
-    await both('longest silence', async (ask) => ms(await probes.longestGap(ask), most.gap)),
+    await both('longest gap', async (ask) => ms(await probes.longestGap(ask), most.gap)),
     await both('cancel', async (ask) => ms(await probes.timeToCancel(ask, direct, most.cancel), most.cancel)),
     await both('after the end', async (ask) => status(await probes.statusAfterEnd(ask), 204)),
     await both('9 MB', async (ask) => status(await probes.statusOfLargeBody(ask), 202)),
@@ -126,7 +126,7 @@ try {
   if (proxies.length === 0) throw new Error('no proxy is installed');
   const measured = await Promise.all(proxies.map(({ kind, proxy }) => measure(kind, proxy)));
   print(
-    '| Proxy | Delay of a token | Longest silence | Cancel after a client left | After the end | 9 MB | Sync run | Stream of a dead node | Resumed |',
+    '| Proxy | Delay of a token | Longest gap | Cancel after a client left | After the end | 9 MB | Sync run | Stream of a dead node | Resumed |',
   );
   print('| --- | --- | --- | --- | --- | --- | --- | --- | --- |');
   for (const [index, { kind, version, proxy }] of proxies.entries()) {

@@ -22,6 +22,8 @@ export interface CursorOptions {
    * (default).
    */
   readonly until?: 'now' | 'settled' | 'final';
+  /** Called with each batch before the reader gets it. An error of it ends the reading. */
+  readonly onRead?: (batch: Batch) => void;
 }
 
 /**
@@ -53,6 +55,7 @@ export class Cursor implements Reader {
   readonly #runs: RunFinder;
   readonly #end: number;
   readonly #untilSettled: boolean;
+  readonly #onRead: ((batch: Batch) => void) | undefined;
   #state = reading;
   #source: Source;
   #after: number;
@@ -77,6 +80,7 @@ export class Cursor implements Reader {
     this.#after = after;
     this.#end = until === 'now' ? last : Number.POSITIVE_INFINITY;
     this.#untilSettled = until === 'settled';
+    this.#onRead = options.onRead;
     this.behind = last - after;
     this.final = source.final;
     // Registered here, not at the first read: by then the tail may have dropped the events of a short run.
@@ -123,6 +127,7 @@ export class Cursor implements Reader {
   read(): Batch | 'later' | 'end' {
     const read = this.#read();
     this.#readerWaits = read === 'later';
+    if (this.#onRead !== undefined && typeof read !== 'string') this.#onRead(read);
     return read;
   }
 

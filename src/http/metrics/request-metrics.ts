@@ -74,7 +74,11 @@ export class RequestMetrics implements TrafficObserver {
       },
     });
     this.#streams = counter('streams_total', 'Streams that were opened.', ['mode']);
-    this.#dropped = counter('streams_dropped_total', 'Streams that the server has ended or refused.', ['reason']);
+    this.#dropped = counter(
+      'streams_dropped_total',
+      'Streams that the server has ended or refused, and other answers that were not read.',
+      ['reason'],
+    );
     this.#resumes = counter('stream_resumes_total', 'Streams that continued after a cursor.', []);
     this.#gap = new PlainHistogram({
       name: 'rivulet_stream_gap_events',

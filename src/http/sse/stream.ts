@@ -48,6 +48,7 @@ export function sendStream<Batch>(
   const { raw } = reply;
   const closeSource = (): void => source.close();
   reply.hijack();
+  reply.request.reads?.release();
   // From then on the response may close without its end being sent: its client may not read, or the protocol breaks it off.
   let isEnding = false;
   /** Why the server ends the stream early, where its protocol may say it. */

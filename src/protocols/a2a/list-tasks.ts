@@ -6,12 +6,10 @@ import { sessionIdFor } from '../../engine/ids.ts';
 import { utcOf } from '../../schema/formats.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { ListTasksRequest } from './request.ts';
-import type { Task, TaskExtent } from './task.ts';
+import type { Task } from './task.ts';
 import type { Tasks } from './tasks.ts';
 
 const defaultPageSize = 50;
-/** Characters of runs that are read for a page: it ends early with the run that exceeds them. */
-const maxChars = 4 * 1024 * 1024;
 
 /** The statuses of runs that are in a state; none for states that runs do not have. */
 const statusesOf: Readonly<Record<string, readonly RunStatus[]>> = {
@@ -58,26 +56,9 @@ export async function listTasks(
     ...(asked.historyLength !== undefined && { historyLength: asked.historyLength }),
   };
   const listed = runs.map((run): StatusPosition => JSON.parse(run));
-  const { found, rest = next } = await readAll(own, tasks, listed, extent);
-  return { tasks: found, nextPageToken: rest === undefined ? '' : tokenOf(rest), pageSize, totalSize: total };
-}
-
-/** Reads tasks one after the other. `rest`: where the page ends early. */
-async function readAll(
-  own: Access,
-  tasks: Tasks,
-  listed: readonly StatusPosition[],
-  extent: TaskExtent,
-): Promise<{ found: Task[]; rest?: StatusPosition }> {
-  const found: Task[] = [];
-  let left = maxChars;
-  for (const [index, at] of listed.entries()) {
-    const { task, chars } = (await tasks.readListed(own, at.run_id, extent)) ?? { chars: 0 };
-    if (task !== undefined) found.push(task);
-    left -= chars;
-    if (left <= 0 && index + 1 < listed.length) return { found, rest: at };
-  }
-  return { found };
+  const { found, last = next } = await own.page(listed, ({ run_id }) => tasks.readListed(own, run_id, extent));
+  const nextPageToken = last === undefined ? '' : tokenOf(last);
+  return { tasks: found.filter((task) => task !== undefined), nextPageToken, pageSize, totalSize: total };
 }
 
 function sinceOf(time = ''): string | undefined {

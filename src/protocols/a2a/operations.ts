@@ -197,7 +197,7 @@ async function subscribeToTask({ responder, tasks }: Service, call: Call): Promi
 
 /** The number of the last event of a log, and whether that is the final one. */
 async function endOf(own: Access, run_id: string): Promise<{ last: number; final: boolean }> {
-  const log = await own.openCursor(run_id, { until: 'now' });
+  const log = await own.openCursor(run_id, { until: 'now', keeps: false });
   log.close();
   return { last: log.behind, final: log.final };
 }

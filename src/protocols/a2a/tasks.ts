@@ -58,18 +58,10 @@ export class Tasks {
     return this.#in(own, await own.details(run_id), extent);
   }
 
-  /**
-   * The task of a list, and the characters of its run; undefined where it was deleted meanwhile, or where its log cannot
-   * be read: an error would hide all others.
-   */
-  async readListed(
-    own: Access,
-    run_id: string,
-    extent: TaskExtent,
-  ): Promise<{ readonly task: Task; readonly chars: number } | undefined> {
+  /** The task of a list; undefined where it was deleted meanwhile, or where its log cannot be read: an error would hide all others. */
+  async readListed(own: Access, run_id: string, extent: TaskExtent): Promise<Task | undefined> {
     try {
-      const details = await own.details(run_id);
-      return { task: await this.#in(own, details, extent), chars: details.length };
+      return await this.read(own, run_id, extent);
     } catch (error) {
       if (error instanceof RivuletError && unreadable.has(error.kind)) return undefined;
       throw error;

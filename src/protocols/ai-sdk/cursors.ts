@@ -60,7 +60,11 @@ export async function positionAfterChunks<State>(
   let left = Number(given);
   let place = startOf(turn);
   const projector = new Projector(projection);
-  for await (const { first, lines } of await own.stream(turn.run_id, { seen: place.event, until: 'now' })) {
+  for await (const { first, lines } of await own.stream(turn.run_id, {
+    seen: place.event,
+    until: 'now',
+    keeps: false,
+  })) {
     for (const [index, line] of lines.entries()) {
       if (left === 0) return place;
       const event = first + index;

@@ -22,7 +22,8 @@ export interface Transcript {
 
 /**
  * The turns of a session as UI messages: what its users have said, and what the final runs have answered. A run that is
- * not final leaves its answer to the stream, which begins with its first chunk.
+ * not final leaves its answer to the stream, which begins with its first chunk. The newest turns are read first, and a page
+ * has as many as one answer may hold.
  */
 export async function transcriptOf(
   own: Access,
@@ -31,14 +32,18 @@ export async function transcriptOf(
   limit: number,
 ): Promise<Transcript> {
   const { runs, next } = await own.runs({ session_id }, before, limit);
-  const messages: UIMessage[] = [];
-  for (const run of runs.reverse()) {
-    const { run_id, status }: RunSummary = JSON.parse(run);
-    const { input }: RunDetails = JSON.parse(await own.details(run_id));
-    messages.push(...input.map((message, index) => saidIn(message, messageIdOf(run_id, message, index))));
-    if (isFinal(status)) messages.push(await answerOf(run_id, await own.stream(run_id, { until: 'now' })));
-  }
-  return { messages, ...(next !== undefined && { next_cursor: next }) };
+  const listed = runs.map((run): RunSummary => JSON.parse(run));
+  const { found, last } = await own.page(listed, (run) => turnOf(own, run));
+  const next_cursor = last?.run_id ?? next;
+  return { messages: found.reverse().flat(), ...(next_cursor !== undefined && { next_cursor }) };
+}
+
+async function turnOf(own: Access, { run_id, status }: RunSummary): Promise<UIMessage[]> {
+  const { input }: RunDetails = JSON.parse(await own.details(run_id));
+  const said = input.map((message, index) => saidIn(message, messageIdOf(run_id, message, index)));
+  if (!isFinal(status)) return said;
+  // The Run has been counted with its output, which the answer has as well.
+  return [...said, await answerOf(run_id, await own.stream(run_id, { until: 'now', keeps: false }))];
 }
 
 function saidIn({ role, parts, metadata }: Message & { readonly metadata?: unknown }, id: string): UIMessage {

@@ -80,7 +80,7 @@ async function endOf(own: Access, run_id: string, from = 0): Promise<End> {
 /** @throws RivuletError `run_unknown`, `log_removed`, `bad_request` */
 async function open(own: Access, run_id: string, from: number): Promise<Cursor> {
   try {
-    return await own.openCursor(run_id, { after: from, until: 'now' });
+    return await own.openCursor(run_id, { after: from, until: 'now', keeps: false });
   } catch (error) {
     throw error instanceof RivuletError && error.kind === 'cursor_invalid' ? wrongOffset(offsetAfter(from)) : error;
   }

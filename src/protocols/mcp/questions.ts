@@ -19,7 +19,7 @@ export async function openQuestion(own: Access, run_id: string, question: string
  */
 export async function cancelOnceAsked(own: Access, run_id: string, from: number): Promise<void> {
   try {
-    for await (const { lines } of await own.stream(run_id, { after: from, until: 'settled' })) {
+    for await (const { lines } of await own.stream(run_id, { after: from, until: 'settled', keeps: false })) {
       if (runEventOf(lines.at(-1) ?? '') === 'awaiting') await cancelOpen(own, run_id);
     }
   } catch {

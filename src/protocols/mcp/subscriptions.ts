@@ -6,7 +6,7 @@ import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import type { ChangeEvent } from '../../engine/changes/change-reader.ts';
 import { isUuid } from '../../schema/formats.ts';
-import type { Run, RunDetails } from '../../schema/run.ts';
+import type { Run } from '../../schema/run.ts';
 import { serverInfoKey, subscriptionKey } from './client.ts';
 import { type RpcId, resultOf } from './json-rpc.ts';
 import { taskOf } from './tasks.ts';
@@ -50,47 +50,50 @@ export async function* taskFrames(
   const _meta = { [subscriptionKey]: id };
   const frameOf = (method: string, params: object): string =>
     `data: ${toLine({ jsonrpc: '2.0', method, params: { ...params, _meta } })}\n\n`;
-  const runs = new Map<string, Run>();
-  for (const taskId of taskIds) {
+  /** Of each task that may still change, what its client has been told. */
+  const told = new Map<string, string>();
+  /** The frame of a task that has changed; undefined where nothing has changed. A run that is final or removed has no more. */
+  const newsOf = async (taskId: string): Promise<string | undefined> => {
     const run = await stateOf(own, taskId);
-    if (run !== undefined) runs.set(taskId, run);
+    const before = told.get(taskId);
+    if (run === undefined || isFinal(run.status)) told.delete(taskId);
+    else told.set(taskId, newsIn(run));
+    return run === undefined || newsIn(run) === before ? undefined : frameOf('notifications/tasks', taskOf(own, run));
+  };
+  for (const taskId of taskIds) if (await isOwn(own, taskId)) told.set(taskId, '');
+  yield [frameOf('notifications/subscriptions/acknowledged', { notifications: { taskIds: [...told.keys()] } })];
+  // One after the other, each when the client has taken the one before: a run may be large.
+  for (const taskId of [...told.keys()]) {
+    const frame = await newsOf(taskId);
+    if (frame !== undefined) yield [frame];
   }
-  yield [
-    frameOf('notifications/subscriptions/acknowledged', { notifications: { taskIds: [...runs.keys()] } }),
-    ...[...runs.values()].map((run) => frameOf('notifications/tasks', taskOf(own, run))),
-  ];
-  /** Of a run that is final, or removed, there is nothing more to tell. */
-  const follow = (taskId: string, run: Run | undefined): void =>
-    void (run === undefined || isFinal(run.status) ? runs.delete(taskId) : runs.set(taskId, run));
-  for (const [taskId, run] of [...runs]) follow(taskId, run);
-  for await (const events of runs.size === 0 ? [] : feed) {
+  for await (const events of told.size === 0 ? [] : feed) {
     const isAnew = events.some(({ type }) => type === 'ready');
     const states = events.filter(({ type }) => type === 'run');
-    const changed = isAnew ? [...runs.keys()] : states.map(({ data }): string => JSON.parse(data).run.run_id);
-    const frames: string[] = [];
+    const changed = isAnew ? [...told.keys()] : states.map(({ data }): string => JSON.parse(data).run.run_id);
     for (const taskId of changed) {
-      const before = runs.get(taskId);
-      if (before === undefined) continue;
-      const run = await stateOf(own, taskId);
-      follow(taskId, run);
-      if (run !== undefined && isNews(before, run)) frames.push(frameOf('notifications/tasks', taskOf(own, run)));
+      const frame = told.has(taskId) ? await newsOf(taskId) : undefined;
+      if (frame !== undefined) yield [frame];
     }
-    if (frames.length > 0) yield frames;
-    if (runs.size === 0) break;
+    if (told.size === 0) break;
   }
-  if (runs.size > 0) return;
+  if (told.size > 0) return;
   const result = { resultType: 'complete', _meta: { ..._meta, [serverInfoKey]: serverInfo } };
   yield [`data: ${toLine(resultOf(id, result))}\n\n`];
 }
 
-const isNews = (before: Run, now: Run): boolean =>
-  before.status !== now.status || before.await_request?.id !== now.await_request?.id;
+const newsIn = ({ status, await_request }: Run): string => `${status} ${await_request?.id ?? ''}`;
 
 /** A run as it is now; undefined for one that the caller does not have. */
-async function stateOf(own: Access, run_id: string): Promise<Run | undefined> {
+const stateOf = (own: Access, run_id: string): Promise<Run | undefined> =>
+  found(async () => JSON.parse(await own.details(run_id)));
+
+const isOwn = async (own: Access, run_id: string): Promise<boolean> =>
+  (await found(() => own.check(run_id))) !== undefined;
+
+async function found<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    const run: RunDetails = JSON.parse(await own.details(run_id));
-    return run;
+    return await read();
   } catch (error) {
     if (error instanceof RivuletError && error.code === 'not_found') return undefined;
     throw error;

@@ -36,7 +36,8 @@ export const responseCreation: FastifyPluginAsyncTypebox<ResponseOptions> = asyn
     async (request, reply) => {
       const { body } = request;
       const own = access(request);
-      const asked = readResponseRequest(body, await itemsOf(own, responses, referencesIn(body)));
+      const known = await itemsOf(own, responses, referencesIn(body), request.routeOptions.bodyLimit);
+      const asked = readResponseRequest(body, known);
       const isStream = body.stream === true;
       responder.admit(own, isStream ? 'stream' : 'sync');
       const begun = await begin(own, responses, body, asked, runOptions(request.headers));
@@ -65,8 +66,16 @@ export const responseCreation: FastifyPluginAsyncTypebox<ResponseOptions> = asyn
 /** Logs that the references of one request may name: each is read for it. */
 const maxReferencedRuns = 1_000;
 
-/** The items that a request refers to, and that its caller may see; each run is read once. */
-async function itemsOf(own: Access, responses: StoredResponses, ids: readonly string[]): Promise<Map<string, Item>> {
+/**
+ * The items that a request refers to, and that its caller may see; each run is read once. Each reference repeats its item in
+ * the new run, which may get no longer by it than by a body. @throws RivuletError `references_too_large`, `read_too_large`
+ */
+async function itemsOf(
+  own: Access,
+  responses: StoredResponses,
+  ids: readonly string[],
+  limit: number,
+): Promise<Map<string, Item>> {
   const items = new Map<string, Item>();
   const runs = new Set(ids.flatMap((id) => runOfItem(id) ?? []));
   for (const run_id of [...runs].slice(0, maxReferencedRuns)) {
@@ -74,9 +83,18 @@ async function itemsOf(own: Access, responses: StoredResponses, ids: readonly st
       await responses.readItems(own, run_id, items);
     } catch (error) {
       // Its items are unknown, then.
-      if (!(error instanceof RivuletError && error.status < 500)) throw error;
+      if (!(error instanceof RivuletError && error.code === 'not_found')) throw error;
     }
   }
+  const sizes = new Map<string, number>();
+  let chars = 0;
+  for (const id of ids) {
+    const item = items.get(id);
+    const size = sizes.get(id) ?? (item === undefined ? 0 : JSON.stringify(item).length);
+    sizes.set(id, size);
+    chars += size;
+  }
+  if (chars > limit) throw fail('references_too_large', limit);
   return items;
 }
 

@@ -66,7 +66,11 @@ export class StoredResponses {
     const projector = new Projector(projection);
     let response: CurrentResponse | undefined;
     let last = 0;
-    for await (const { first, lines } of await own.stream(run_id, { seen: startOf(turn).event, until: 'now' })) {
+    for await (const { first, lines } of await own.stream(run_id, {
+      seen: startOf(turn).event,
+      until: 'now',
+      keeps: false,
+    })) {
       for (const [index, line] of lines.entries()) {
         last = first + index;
         projector.take(line, last);
@@ -76,7 +80,7 @@ export class StoredResponses {
     }
     const { run, response: current } = projector.state;
     if (response === undefined || current === undefined) throw fail('run_unknown', id);
-    const object = responseObject(echo, response);
+    const object = own.count(responseObject(echo, response));
     return { response, current, run_id, session_id: run?.session_id, last, object };
   }
 
@@ -85,10 +89,10 @@ export class StoredResponses {
     const { projection } = await this.projected(own, run_id);
     const projector = new Projector(projection);
     const add = ({ response }: ResponsesState): void => {
-      const output: (Item & { readonly id: string })[] = JSON.parse(`[${response?.output ?? ''}]`);
+      const output: (Item & { readonly id: string })[] = JSON.parse(own.count(`[${response?.output ?? ''}]`));
       for (const item of output) items.set(item.id, item);
     };
-    for await (const { first, lines } of await own.stream(run_id, { until: 'now' })) {
+    for await (const { first, lines } of await own.stream(run_id, { until: 'now', keeps: false })) {
       for (const [index, line] of lines.entries()) {
         const before = projector.state;
         projector.take(line, first + index);

@@ -14,6 +14,8 @@ export interface Round {
   readonly requests: number;
   /** Answers that the attack gets before the others are measured: on a busy machine it begins late. */
   readonly answers?: readonly string[];
+  /** Megabytes that the server may have at its peak. */
+  readonly memory?: number;
   /** Limits of the server. */
   readonly limits?: object;
   /** Measure the others after the attack as well, and take the slower of both as quiet: other load may have begun. */

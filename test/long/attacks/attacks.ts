@@ -4,6 +4,9 @@ export interface Target {
   readonly host: string;
   readonly port: number;
   readonly key: string;
+  /** The newest of the large runs that the attacker has made before, and their session. */
+  readonly run?: string;
+  readonly session?: string;
 }
 
 /** What an attack has seen. */
@@ -19,6 +22,10 @@ export interface Tally {
 /** What one connection of an attack does, for as long as it is open. */
 interface Attack {
   readonly connections: number;
+  /** Runs of 9.9 MB that are made before. */
+  readonly runs?: number;
+  /** Whether it reads nothing of the answers. */
+  readonly deaf?: true;
   /** Sent when the connection is open. */
   readonly begin: (target: Target) => string | Buffer;
   /** Sent each second. */
@@ -29,6 +36,8 @@ interface Attack {
 
 const get = ({ host, key }: Target): string =>
   `GET /runs HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n`;
+const read = ({ host, key }: Target, path: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 const post = ({ host, key }: Target, length: number): string =>
   `POST /runs HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n` +
   `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
@@ -51,9 +60,32 @@ export const attacks = {
   'line feeds': { connections: 500, begin: (target) => `${get(target)}\r\n`, drip: '\r\n' },
   'large headers': { connections: 8, begin: (target) => `${get(target)}X-Large: ${'a'.repeat(1_000_000)}\r\n\r\n` },
   'deep bodies': { connections: 2, begin: (target) => Buffer.concat([Buffer.from(post(target, deep.length)), deep]) },
+  'unread runs': { connections: 60, runs: 1, deaf: true, begin: (target) => read(target, `/runs/${target.run}`) },
+  'large chats': {
+    connections: 4,
+    runs: 10,
+    begin: (target) => read(target, `/ai/echo/${target.session}?limit=100`),
+    again: (target) => read(target, `/ai/echo/${target.session}?limit=100`),
+  },
   flood: { connections: 32, begin: create, again: create },
 } satisfies Record<string, Attack>;
 export type AttackName = keyof typeof attacks;
+
+/** Makes the large runs of an attack. */
+export async function withRuns(name: AttackName, target: Target): Promise<Target> {
+  const { runs = 0 }: Attack = attacks[name];
+  const session = crypto.randomUUID();
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${target.key}` };
+  const input = [{ parts: [{ content: 'x'.repeat(9_900_000) }] }];
+  const body = JSON.stringify({ agent_name: 'echo', input, session_id: session, mode: 'sync' });
+  let run = '';
+  for (let made = 0; made < runs; made += 1) {
+    const answer = await fetch(`http://${target.host}:${target.port}/runs`, { method: 'POST', headers, body });
+    await answer.text();
+    run = answer.headers.get('run-id') ?? '';
+  }
+  return { ...target, run, session };
+}
 
 /** Keeps so many connections of an attack open; those that the server closes are opened again. */
 export class Attacker {
@@ -85,7 +117,7 @@ export class Attacker {
 
   #open(): Promise<void> {
     const { host, port } = this.#target;
-    const { again, drip } = this.#attack;
+    const { again, drip, deaf } = this.#attack;
     return new Promise((resolve) => {
       const socket = connect(port, host, () => {
         this.tally.open += 1;
@@ -96,12 +128,14 @@ export class Attacker {
         socket.on('close', () => clearInterval(timer));
         resolve();
       });
-      socket.on('data', (data) => {
-        for (const [, status = ''] of data.toString('latin1').matchAll(/HTTP\/1\.1 (\d{3})/g)) {
-          this.tally.answers[status] = (this.tally.answers[status] ?? 0) + 1;
-          if (again !== undefined) socket.write(again(this.#target));
-        }
-      });
+      if (deaf) socket.pause();
+      else
+        socket.on('data', (data) => {
+          for (const [, status = ''] of data.toString('latin1').matchAll(/HTTP\/1\.1 (\d{3})/g)) {
+            this.tally.answers[status] = (this.tally.answers[status] ?? 0) + 1;
+            if (again !== undefined) socket.write(again(this.#target));
+          }
+        });
       // A reset closes the connection as well.
       socket.on('error', () => {});
       socket.on('close', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { operator } from '../../../src/core/principal.ts';
-import { type Access, createAccess } from '../../../src/engine/access.ts';
+import { Access } from '../../../src/engine/access.ts';
 import {
   createPushConfig,
   deletePushConfig,
@@ -25,7 +25,7 @@ async function begin(): Promise<{ own: Access; taskId: string }> {
   });
   await runtime.startEngine();
   onTestFinished(() => runtime.close());
-  const own = createAccess(runtime.engine)(operator);
+  const own = new Access(runtime.engine, operator);
   const { run_id } = await own.create({ agent_name: 'never', input });
   return { own, taskId: run_id };
 }

@@ -197,7 +197,7 @@ const cases: Case[] = [
     raw('a=b', { 'content-type': 'application/x-www-form-urlencoded' }),
     415,
     'invalid_input',
-    /Send application\/json; got application\/x-www-form-urlencoded/,
+    /Send application\/json in UTF-8; got application\/x-www-form-urlencoded/,
   ],
   [
     'text, which a page of another origin could send',

@@ -51,7 +51,9 @@ describe('a subscription to tasks', () => {
     const told: unknown[] = [];
     for await (const messages of messagesOf([one, two], feed())) told.push(messages.map(said));
     expect(told).toEqual([
-      ['notifications/subscriptions/acknowledged', 'working', 'working'],
+      ['notifications/subscriptions/acknowledged'],
+      ['working'],
+      ['working'],
       ['cancelled'],
       ['cancelled'],
       ['complete'],
@@ -72,6 +74,6 @@ describe('a subscription to tasks', () => {
     };
     const told: unknown[] = [];
     for await (const messages of messagesOf([one, two], feed())) told.push(messages.map(said));
-    expect(told).toEqual([['notifications/subscriptions/acknowledged', 'working', 'working'], ['complete']]);
+    expect(told).toEqual([['notifications/subscriptions/acknowledged'], ['working'], ['working'], ['complete']]);
   });
 });

@@ -304,7 +304,7 @@ pem-file = "${pem}"
 alpn-protos = "http/1.1"
 workers = 1
 daemon = off
-user = "nobody"
+user = "www-data"
 `,
   }),
   command: ({ folder }) => ['hitch', `--config=${folder}/hitch.conf`],

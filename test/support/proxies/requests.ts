@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https';
 import type { Readable } from 'node:stream';
 import type { StartedProxy } from './proxy.ts';
 
-export interface Asked {
+interface Asked {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;

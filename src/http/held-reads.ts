@@ -1,0 +1,161 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { fail, type RivuletError } from '../core/errors.ts';
+import { ownerOf } from '../core/principal.ts';
+import type { ReadBudget } from '../engine/read-budget.ts';
+import type { HttpLimits } from './limits.ts';
+import { onceClosed } from './once-closed.ts';
+import type { Overload } from './overload.ts';
+import type { TrafficObserver } from './traffic.ts';
+import { workOf } from './work.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What the request has read and still holds. */
+    reads: RequestReads | undefined;
+  }
+}
+
+export interface HeldReadsOptions {
+  readonly limits: Pick<HttpLimits, 'readLimit' | 'readsPerOwner'>;
+  readonly overload: Pick<Overload, 'isFull' | 'refuse'>;
+  /** Characters that all requests may hold together. */
+  readonly most: number;
+  readonly traffic: TrafficObserver;
+}
+
+/** Characters after which a list ends with the item that exceeds them. */
+const pageChars = 4 * 1024 * 1024;
+/** Characters of a request that are not worth counting with those of others. */
+const smallChars = 64 * 1024;
+/** Seconds until a request that finds no room is sent again. */
+const retryAfter = '5';
+
+/**
+ * The characters that requests have read from the store for their answers. A request holds them until its response has
+ * left or its connection is closed: a client that does not read keeps them in memory. A stream holds none, because it
+ * writes each event and drops it.
+ */
+export class HeldReads {
+  readonly #options: HeldReadsOptions;
+  readonly #byOwner = new Map<string, number>();
+  #total = 0;
+  /** Owners whose last read found no room, until one of their answers has left. */
+  readonly #refused = new Set<string>();
+
+  constructor(options: HeldReadsOptions) {
+    this.#options = options;
+  }
+
+  /** Gives each request a budget. */
+  watch(app: FastifyInstance): void {
+    app.decorateRequest('reads', undefined);
+    app.addHook('onRequest', (request, reply, next) => {
+      request.reads = new RequestReads(reply, this);
+      next();
+    });
+  }
+
+  get readLimit(): number {
+    return this.#options.limits.readLimit;
+  }
+
+  add(owner: string | null, chars: number): void {
+    this.#total += chars;
+    if (owner === null) return;
+    if (chars < 0) this.#refused.delete(owner);
+    const count = this.#ofOwner(owner) + chars;
+    if (count > 0) this.#byOwner.set(owner, count);
+    else this.#byOwner.delete(owner);
+  }
+
+  /** Checks that there is room for so many characters more. @throws RivuletError `too_many_own_reads`, `too_busy` */
+  check(reply: FastifyReply, owner: string | null, chars: number): void {
+    const { overload, most, limits, traffic } = this.#options;
+    const { readsPerOwner } = limits;
+    if (
+      owner !== null &&
+      readsPerOwner > 0 &&
+      (this.#refused.has(owner) || this.#ofOwner(owner) + chars > readsPerOwner)
+    ) {
+      // Nothing would remove it where the caller holds nothing.
+      if (this.#ofOwner(owner) > 0) this.#refused.add(owner);
+      traffic.onRateLimited('reads');
+      throw later(reply, fail('too_many_own_reads', readsPerOwner));
+    }
+    if (this.#total + chars > most)
+      throw later(reply, fail('too_busy', 'The answers that clients have not read yet fill the server’s memory'));
+    if (!overload.isFull) return;
+    reply.header('Retry-After', retryAfter);
+    overload.refuse();
+  }
+
+  #ofOwner(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0;
+  }
+}
+
+function later(reply: FastifyReply, error: RivuletError): RivuletError {
+  reply.header('Retry-After', retryAfter);
+  return error;
+}
+
+/** What one request has read and still holds. */
+class RequestReads implements ReadBudget {
+  readonly #reply: FastifyReply;
+  readonly #all: HeldReads;
+  #chars = 0;
+  /** The part that is counted with those of other requests. */
+  #counted = 0;
+
+  constructor(reply: FastifyReply, all: HeldReads) {
+    this.#reply = reply;
+    this.#all = all;
+  }
+
+  get pageFull(): boolean {
+    return this.#chars > Math.min(pageChars, this.#all.readLimit);
+  }
+
+  /**
+   * A request that makes a run work is refused before that, where there is no room: its run would work for an answer that
+   * is refused. @throws RivuletError as `HeldReads.check`
+   */
+  begin(): void {
+    if (workOf(this.#reply.request) !== undefined) this.#all.check(this.#reply, this.#owner, 0);
+  }
+
+  /** Whether there is room, as far as is known before the read. @throws RivuletError as `HeldReads.check` */
+  ask(): void {
+    const isStream = this.#reply.streamMode !== undefined;
+    if (!isStream && workOf(this.#reply.request) === undefined) this.#all.check(this.#reply, this.#owner, 0);
+  }
+
+  /** @throws RivuletError `read_too_large`, and as `HeldReads.check` */
+  take(chars: number): void {
+    const isStream = this.#reply.streamMode !== undefined;
+    const held = isStream ? chars : this.#chars + chars;
+    if (held > this.#all.readLimit) throw fail('read_too_large', this.#all.readLimit);
+    const { raw } = this.#reply;
+    // What goes on after the answer is of no client.
+    if (isStream || raw.writableFinished || raw.destroyed) return;
+    this.#chars = held;
+    if (held <= smallChars) return;
+    const more = held - this.#counted;
+    if (workOf(this.#reply.request) === undefined) this.#all.check(this.#reply, this.#owner, more);
+    if (this.#counted === 0) onceClosed(this.#reply, () => this.release());
+    this.#counted = held;
+    this.#all.add(this.#owner, more);
+  }
+
+  /** The response has left, or is a stream from now on. */
+  release(): void {
+    this.#all.add(this.#owner, -this.#counted);
+    this.#counted = 0;
+    this.#chars = 0;
+  }
+
+  get #owner(): string | null {
+    const { principal } = this.#reply.request;
+    return principal === undefined ? null : ownerOf(principal);
+  }
+}
