@@ -15,7 +15,12 @@ interface Stream {
   readonly end: (reason?: RivuletError) => void;
   /** Bytes that the kernel had taken at the last check. */
   written: number;
+  /** Checks since a byte was written. */
+  idle: number;
 }
+
+/** Milliseconds between two checks at most: a heartbeat is late by as much. */
+const checkInterval = 1_000;
 
 /**
  * Monitors the open streams. Heartbeats (comment lines) keep an idle stream open through proxies. One timer serves all
@@ -26,7 +31,9 @@ export class StreamMonitor {
   readonly #maxStreams: number;
   readonly #streamsPerOwner: number;
   readonly #traffic: TrafficObserver;
-  readonly #heartbeat: number;
+  /** Checks without a byte after which a stream gets a heartbeat. */
+  readonly #mostIdle: number;
+  readonly #interval: number;
   readonly #streams = new UnorderedSet<Stream>();
   readonly #byOwner = new Map<string, number>();
   /** Streams that a review has ended; one whose client does not read stays open until it is dropped. */
@@ -38,7 +45,8 @@ export class StreamMonitor {
     this.#traffic = traffic;
     this.#maxStreams = maxStreams;
     this.#streamsPerOwner = streamsPerOwner;
-    this.#heartbeat = heartbeat;
+    this.#mostIdle = Math.ceil(heartbeat / checkInterval);
+    this.#interval = heartbeat / this.#mostIdle;
   }
 
   get size(): number {
@@ -70,10 +78,10 @@ export class StreamMonitor {
     const owner = principal === undefined ? null : ownerOf(principal);
     // Others may have opened since this one was admitted: its client comes back.
     const isTooMany = this.isFullFor(owner);
-    const remove = this.#streams.add({ reply, end, written: 0 });
+    const remove = this.#streams.add({ reply, end, written: 0, idle: 0 });
     this.#count(owner, 1);
     if (this.#ended || isTooMany) end();
-    this.#timer ??= setInterval(() => this.#check(), this.#heartbeat).unref();
+    this.#timer ??= setInterval(() => this.#check(), this.#interval).unref();
     return () => {
       remove();
       this.#count(owner, -1);
@@ -127,10 +135,11 @@ export class StreamMonitor {
       const { socket } = raw;
       // A pipelined request has no socket until the response before it has ended.
       if (socket === null || raw.writableEnded) continue;
-      const isIdle = socket.bytesWritten === stream.written;
-      stream.written = socket.bytesWritten;
       // A stream with pending data is not idle; a comment would only add to the data.
-      if (isIdle && socket.writableLength === 0) this.#sendHeartbeat(stream);
+      const isIdle = socket.bytesWritten === stream.written && socket.writableLength === 0;
+      stream.idle = isIdle ? stream.idle + 1 : 0;
+      stream.written = socket.bytesWritten;
+      if (stream.idle >= this.#mostIdle) this.#sendHeartbeat(stream);
     }
   }
 
@@ -138,5 +147,6 @@ export class StreamMonitor {
     // Without a blank line: httpx-sse takes each blank line for the end of an event.
     stream.reply.raw.write(':\n');
     stream.written = stream.reply.raw.socket?.bytesWritten ?? stream.written;
+    stream.idle = 0;
   }
 }
