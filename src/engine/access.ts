@@ -145,7 +145,7 @@ export class Access {
     return this.#within(run_id, () => this.#engine.openCursor(run_id, this.#counting(options)));
   }
 
-  /** Counts a text that the caller keeps. Returns the text. @throws RivuletError `read_too_large`, and those of its limits */
+  /** Counts a text that the caller keeps. Returns the text. @throws RivuletError `read_too_large`, `too_many_own_reads`, `too_busy` */
   count(text: string): string {
     this.#budget.take(text.length);
     return text;

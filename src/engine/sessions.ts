@@ -114,7 +114,7 @@ export class Sessions {
     return { visible, hidden };
   }
 
-  /** Whether a caller may see a resource: by the agent of its run, or, as a state, by those of its session. */
+  /** Whether a caller may see a resource: by the agent of its run. A state is shown by the agents of its session. */
   async shows({ run_id, session_id }: Resource, isVisible?: IsVisible): Promise<boolean> {
     if (isVisible === undefined) return true;
     if (run_id === null) return (await this.runsOf(session_id, isVisible)).hidden.size === 0;
@@ -122,7 +122,7 @@ export class Sessions {
     return row !== undefined && isVisible(row.agent_name);
   }
 
-  /** The URLs without those of messages of some runs. */
+  /** The URLs, without the URLs of some runs' messages. */
   async #without(urls: readonly string[], run_ids: ReadonlySet<string>): Promise<string[]> {
     const left: string[] = [];
     for (const some of pagesOf(urls)) {

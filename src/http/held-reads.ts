@@ -25,7 +25,7 @@ export interface HeldReadsOptions {
 
 /** Characters after which a list ends with the item that exceeds them. */
 const pageChars = 4 * 1024 * 1024;
-/** Characters of a request that are not worth counting with those of others. */
+/** A request that holds fewer characters is not counted with the other requests. */
 const smallChars = 64 * 1024;
 /** Seconds until a request that finds no room is sent again. */
 const retryAfter = '5';
@@ -104,7 +104,7 @@ class RequestReads implements ReadBudget {
   readonly #reply: FastifyReply;
   readonly #all: HeldReads;
   #chars = 0;
-  /** The part that is counted with those of other requests. */
+  /** The part that is counted with the other requests. */
   #counted = 0;
 
   constructor(reply: FastifyReply, all: HeldReads) {

@@ -90,7 +90,7 @@ export class Webhooks {
     return changeTargets(this.#store, run_id, (before) => before.filter((target) => target.id !== id));
   }
 
-  /** Newest first, those of the agents that pass; only those before the delivery `before`, if it is given. */
+  /** Deliveries of the agents that pass, newest first; only older ones than the delivery `before`, if it is given. */
   async page(
     filter: DeliveryFilter,
     before: string | undefined,

@@ -105,7 +105,7 @@ export class Verifier {
 
   /**
    * Whether the credentials of a request that was let in still hold, for its open stream. Keys are looked up. Tokens, and
-   * those of the app's own scheme, are verified again every minute, and tokens at their `exp`. What cannot be verified now holds.
+   * credentials of the app's own scheme, are verified again every minute, and tokens at their `exp`. What cannot be verified now holds.
    */
   holds(request: AuthRequest, principal: Principal): boolean | Promise<boolean> {
     if (principal.kind === 'key') return this.#ring.holds(principal);
