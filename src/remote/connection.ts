@@ -75,7 +75,8 @@ export class Connection {
     }).finally(() => clearTimeout(timer));
     response.setTimeout(this.idleTimeout, () => response.destroy(new Unreachable('it sent nothing for too long')));
     const { statusCode: status = 0, headers } = response;
-    const isStream = /^text\/event-stream\b/i.test(headers['content-type'] ?? '');
+    // The other server may answer with a stream where none was asked for. Its reader would keep all of that.
+    const isStream = [request.headers.get('accept'), headers['content-type']].every(isEventStream);
     const body = [204, 205, 304].includes(status) ? null : bodyOf(bounded(response, isStream));
     if (body === null) response.resume();
     const pairs = Object.entries(headers).map(([name, value = '']): [string, string] => [name, String(value)]);
@@ -109,6 +110,8 @@ export class Connection {
     });
   }
 }
+
+const isEventStream = (types: string | null | undefined): boolean => /\btext\/event-stream\b/i.test(types ?? '');
 
 /** Bytes of a message, which its reader has to keep until it is whole. */
 const maxMessage = 64 * 1024 * 1024;

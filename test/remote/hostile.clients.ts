@@ -1,7 +1,8 @@
 import { lastValueFrom } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { mcpTools } from '../../src/remote/mcp.ts';
-import { endless, endlessLimit, mcpServer } from '../support/hostile-servers.ts';
+import { remoteAgent } from '../../src/remote/remote-agent.ts';
+import { endless, endlessLimit, listenAs, mcpServer } from '../support/hostile-servers.ts';
 
 const allowNetworks = ['127.0.0.1'];
 
@@ -19,6 +20,19 @@ describe('a hostile MCP server', () => {
     const failed = lastValueFrom(tools.call('t', {})).catch((error) => error);
     expect(await sent).toBeLessThan(endlessLimit);
     await tools.close();
+    expect(await failed).toBeInstanceOf(Error);
+  });
+});
+
+describe('a hostile A2A server', () => {
+  it('that answers the request for its card with a stream of blank lines without an end is left', async () => {
+    let began = (_sent: Promise<number>): void => {};
+    const sent = new Promise<number>((resolve) => {
+      began = resolve;
+    });
+    const url = await listenAs((_request, response) => began(endless(response, 'text/event-stream', '', '\n')));
+    const failed = remoteAgent(url, { allowNetworks, protocol: 'a2a' }).catch((error) => error);
+    expect(await sent).toBeLessThan(endlessLimit);
     expect(await failed).toBeInstanceOf(Error);
   });
 });

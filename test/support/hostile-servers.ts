@@ -42,9 +42,9 @@ export const mcpServer = (onCall: Handler): Promise<string> =>
 export const endlessLimit = 200_000_000;
 
 /** Sends a text without an end. Resolves to its bytes when the other side has closed the connection. */
-export function endless(response: ServerResponse, contentType: string, head: string): Promise<number> {
+export function endless(response: ServerResponse, contentType: string, head: string, filler = 'x'): Promise<number> {
   response.writeHead(200, { 'content-type': contentType }).write(head);
-  const piece = Buffer.alloc(1_000_000, 'x');
+  const piece = Buffer.alloc(1_000_000, filler);
   let bytes = 0;
   const push = (): void => {
     for (let more = true; more && !response.destroyed; bytes += piece.length) more = response.write(piece);
