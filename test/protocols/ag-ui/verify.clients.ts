@@ -83,7 +83,7 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
 
           // The stream breaks after some frames; the id of the last one is the cursor.
           const got = all.slice(0, anywhere % (all.length + 1));
-          const [, event = '0', frames] = /^id: (\d+)(?:\.(\d+))?\n/.exec(got.at(-1) ?? '') ?? [];
+          const [, event = '0', frames] = /\nid: (\d+)(?:\.(\d+))?\n/.exec(got.at(-1) ?? '') ?? [];
           const place = {
             event: Number(event),
             frames: frames === undefined ? Number.POSITIVE_INFINITY : Number(frames),

@@ -73,7 +73,7 @@ describe('a UI message stream', () => {
         );
         expect(frames.length).toBeLessThanOrEqual(framesOf(uiStream, log).length);
         const seen = frames.slice(0, 1 + (anywhere % frames.length));
-        const rest = await framesFrom(projection, log, positionAfter(/^id: (\S+)/.exec(seen.at(-1) ?? '')?.[1] ?? ''));
+        const rest = await framesFrom(projection, log, positionAfter(/\nid: (\S+)/.exec(seen.at(-1) ?? '')?.[1] ?? ''));
         for (const resumed of [frames, [...seen, ...rest]]) {
           expect((await folded('6.0.324', [...resumed, end])).lastMessage).toEqual(whole.lastMessage);
         }
@@ -97,7 +97,7 @@ describe('a UI message stream', () => {
 
   it('has an id in every frame, with nothing to the end of the log after it', () => {
     const [log = []] = fc.sample(logs, { seed: 7, numRuns: 1 });
-    for (const frame of framesOf(uiStream, log)) expect(frame).toMatch(/^id: \d+\.\d+\ndata: \{.*\}\n\n$/);
+    for (const frame of framesOf(uiStream, log)) expect(frame).toMatch(/^data: \{.*\}\nid: \d+\.\d+\n\n$/);
     expect(endOf(nothingOpen)).toBe('data: [DONE]\n\n');
   });
 });
