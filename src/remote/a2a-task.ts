@@ -200,6 +200,10 @@ export class TaskPieces {
         fail('remote_auth_required', 'The remote agent asks for credentials of its own.');
         return;
       default:
+        if (!workStates.includes(Number(status.state))) {
+          fail('remote_invalid', 'The remote task has a state that the protocol does not have.');
+          return;
+        }
         // What it says while it works is a step.
         if (isNew && text !== '') {
           const step = stepIn(message?.metadata, text);

@@ -227,6 +227,11 @@ describe('a hostile A2A server', () => {
     }
   });
 
+  it('whose task has an unknown state is not asked again and again', async () => {
+    const url = await a2aServer({ task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_DREAMING' } } });
+    expect(await errorOf(url)).toEqual({ code: 'remote_invalid' });
+  });
+
   // hostile.clients.ts has endless answers of MCP.
   it('that sends a card without an end is left before it fills the memory', async () => {
     const sent: Promise<number>[] = [];
