@@ -9,11 +9,13 @@ interface ServerName {
   readonly prefix: string;
 }
 
-/** A Host header may have quotes where every host is allowed. */
+/** A Host header may have quotes where every host is allowed. A trusted proxy passes on what its client says of the scheme. */
 export const serverUrl =
   ({ publicUrl, prefix }: ServerName): ServerUrl =>
   ({ protocol, host }) =>
-    (publicUrl ?? `${protocol}://${host}${prefix}`).replace(/["\\\s]/g, '').replace(/\/+$/, '');
+    (publicUrl ?? `${protocol === 'https' ? 'https' : 'http'}://${host}${prefix}`)
+      .replace(/["\\\s]/g, '')
+      .replace(/\/+$/, '');
 
 /** Why a text is no public URL; undefined where it is one. Paths are appended to it. */
 export function publicUrlProblem(text: string): string | undefined {

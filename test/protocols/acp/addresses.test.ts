@@ -70,6 +70,11 @@ describe('the addresses of an agent', () => {
       forwarded,
     );
     expect(trusting.addresses).toEqual({ acp: 'https://agents.example.com' });
+    const odd = await addressesOf(
+      { trustProxy: ['127.0.0.1'], allowedHosts: ['agents.example.com'], protocols: [] },
+      { ...forwarded, 'x-forwarded-proto': 'javascript' },
+    );
+    expect(odd.addresses).toEqual({ acp: 'http://agents.example.com' });
     const { served, addresses } = await addressesOf({ protocols: [] }, forwarded);
     expect(addresses).toEqual({ acp: served.url });
   });
