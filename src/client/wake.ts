@@ -5,8 +5,10 @@ const events = ['online', 'pageshow', 'visibilitychange'];
  * the computer slept, or changed its network. Returns an unsubscribe function.
  */
 export function onWake(callback: () => void): () => void {
-  const onEvent = (): void => {
-    if (globalThis.document?.visibilityState !== 'hidden') callback();
+  const onEvent = (event: Event): void => {
+    // A page that is loaded is shown as well: it was not away, unlike one that the browser had kept.
+    const isLoaded = 'persisted' in event && event.persisted === false;
+    if (!isLoaded && globalThis.document?.visibilityState !== 'hidden') callback();
   };
   for (const event of events) globalThis.addEventListener?.(event, onEvent);
   return () => {

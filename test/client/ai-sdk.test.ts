@@ -70,11 +70,31 @@ describe('resumingFetch', () => {
       const { fetch, calls } = answering(streamed('id: 1.1\ndata: a\n\n', 'stay'), streamed(`id: 2.1\n${done}`));
       const response = await resumingFetch({ fetch, delay: 1 })('/ai/echo', post());
       const text = response.text();
-      page.dispatchEvent(new Event(event));
+      page.dispatchEvent(
+        event === 'pageshow' ? Object.assign(new Event(event), { persisted: true }) : new Event(event),
+      );
       expect(await text).toBe(`id: 1.1\ndata: a\n\nid: 2.1\n${done}`);
       expect(calls[1]?.headers.get('last-event-id')).toBe('1.1');
     },
   );
+
+  it('keeps its connection where the page has only been loaded', async () => {
+    const page = new EventTarget();
+    vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.unstubAllGlobals();
+      vi.useRealTimers();
+    });
+    const { fetch, calls } = answering(streamed('id: 1.1\ndata: a\n\n', 'stay'));
+    const response = await resumingFetch({ fetch, delay: 1 })('/ai/echo', post());
+    const reader = response.body?.getReader();
+    await reader?.read();
+    void reader?.read();
+    page.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: false }));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(calls).toHaveLength(1);
+  });
 
   it('begins anew where no frame has come, also for a chat that is resumed', async () => {
     const { fetch, calls } = answering(streamed('id: 1', 'break'), streamed(done));

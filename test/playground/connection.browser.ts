@@ -82,7 +82,7 @@ inPlayground('a stream', () => {
       await page.evaluate((name) => {
         // A page that becomes visible gets the event at its document, and it bubbles.
         const target = name === 'visibilitychange' ? document : window;
-        target.dispatchEvent(new Event(name, { bubbles: true }));
+        target.dispatchEvent(Object.assign(new Event(name, { bubbles: true }), { persisted: true }));
       }, event);
       await shows(page, /after/);
       // Without the event, it takes 45 seconds.
