@@ -1,9 +1,6 @@
 // An entry of its own: a page that uses the AI SDK needs nothing else of this package. Written for its size, which a test
 // limits.
-import { onWake } from './wake.ts';
-
-/** Milliseconds in which a stream has to show that it is alive after its page is back. */
-const wakeTime = 1_500;
+import { onWake, wakeTime } from './wake.ts';
 
 export interface ResumingFetchOptions {
   /** Default: the global `fetch`. */

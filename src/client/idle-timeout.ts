@@ -1,10 +1,8 @@
 import { broken, failure } from './client-error.ts';
-import { onWake } from './wake.ts';
+import { onWake, wakeTime } from './wake.ts';
 
 /** The longest delay of a timer; with a longer one it would fire at once. */
 const maxDelay = 2 ** 31 - 1;
-/** Milliseconds in which a stream has to show that it is alive after its page is back: see `onWake`. */
-const wakeTime = 1_500;
 
 /** Aborts a connection that is dead without an error, for example after a laptop slept or a router lost its state. */
 export class IdleTimeout {

@@ -1,3 +1,6 @@
+/** Milliseconds in which a stream has to show that it is alive after its page is back. */
+export const wakeTime = 1_500;
+
 const events = ['online', 'pageshow', 'visibilitychange'];
 
 /**

@@ -60,7 +60,7 @@ describe('caches', () => {
     }
   });
 
-  it('see the names that CORS adds to Vary and those of a page', async () => {
+  it('see the names that CORS and a page add to Vary', async () => {
     const app = await createServer({ agents: [echo], allowedOrigins: ['https://a.example', 'https://b.example'] });
     onTestFinished(() => app.close());
     const { headers } = await app.inject({ url: '/runs', headers: { origin: 'https://a.example' } });

@@ -110,7 +110,7 @@ export class Webhooks {
     return { deliveries: items.slice(0, limit), ...(last !== undefined && { next: last.delivery_id }) };
   }
 
-  /** Those of a run, newest first. */
+  /** The deliveries of a run, newest first. */
   ofRun(run_id: string): Promise<Delivery[]> {
     return this.#store.deliveries({ run_id }, undefined, maxOfRun);
   }
