@@ -1,6 +1,6 @@
 /** What the event loop and the thread that watches it share. */
 export class LoopState {
-  /** Turns of the event loop that were counted, whether an agent is called at this moment, and bytes of the agent's name. */
+  /** Turns of the event loop that were counted, whether an agent is called, bytes of the agent's name, and who has SIGINT. */
   readonly #numbers: Int32Array;
   readonly #name: Uint8Array;
   readonly memory: SharedArrayBuffer;
@@ -15,10 +15,23 @@ export class LoopState {
     return Atomics.load(this.#numbers, 0);
   }
 
-  /** Called by the event loop again and again. */
-  turn(): void {
+  /** Called by the event loop again and again. Returns whether the thread has given SIGINT back, which it takes while the loop is held. */
+  turn(): boolean {
     Atomics.add(this.#numbers, 0, 1);
     Atomics.notify(this.#numbers, 0);
+    // Until a handler is attached, SIGINT ends the process, so the loop waits here for the thread.
+    Atomics.wait(this.#numbers, 3, sigint.ofThread, maxHandOver);
+    return Atomics.load(this.#numbers, 3) === sigint.ofNobody;
+  }
+
+  setSigint(owner: keyof typeof sigint): void {
+    Atomics.store(this.#numbers, 3, sigint[owner]);
+    Atomics.notify(this.#numbers, 3);
+  }
+
+  /** Blocks the thread, which has given SIGINT back, until the process has it. */
+  waitForHandler(): void {
+    Atomics.wait(this.#numbers, 3, sigint.ofNobody);
   }
 
   /** Blocks this thread until the event loop has turned since `turns`, for so many milliseconds at most. Returns whether it has. */
@@ -52,7 +65,11 @@ export interface Entered {
 }
 
 /** A name that is longer is cut off. */
-const [numbersSize, nameSize] = [12, 512];
+const [numbersSize, nameSize] = [16, 512];
+/** Who handles SIGINT. */
+const sigint = { ofProcess: 0, ofThread: 1, ofNobody: 2 };
+/** Milliseconds that the thread may need to give SIGINT back. */
+const maxHandOver = 1_000;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 

@@ -4,7 +4,7 @@ import { createContext, runInContext } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';
 import { heldLine, LoopState } from './held-loop.ts';
 import { readable } from './log-format.ts';
-import { turnInterval, type WatchdogData, type WatchdogMessage } from './watchdog.ts';
+import { type Interrupted, turnInterval, type WatchdogData } from './watchdog.ts';
 
 // The thread of `startWatchdog`. It counts the intervals in which the event loop does not turn. It does not read a clock: a
 // laptop that sleeps, or a process that is stopped, stops this thread as well, and that counts as one interval.
@@ -51,12 +51,16 @@ for (;;) {
   while (intervals < firstReport && !state.waitForTurn(turns, turnInterval)) intervals += 1;
   if (intervals < firstReport) continue;
   const held = { intervals };
-  let message: WatchdogMessage = 'turned';
-  if (!untilTurnedOrInterrupted(turns, held)) {
-    message = 'interrupted';
+  state.setSigint('ofThread');
+  const interrupted = !untilTurnedOrInterrupted(turns, held);
+  if (interrupted) {
     warn({ msg: 'the server stops when the event loop turns; Ctrl-C again ends the process at once' });
     // From here on, SIGINT has its default effect.
     if (!untilTurnedOrInterrupted(turns, held)) process.kill(process.pid, 'SIGINT');
   }
-  parentPort?.postMessage(message);
+  state.setSigint('ofNobody');
+  state.waitForHandler();
+  if (interrupted) parentPort?.postMessage('interrupted' satisfies Interrupted);
+  const seconds = Math.round((held.intervals * turnInterval) / 1_000);
+  warn({ seconds, msg: `the event loop turns again, after it was held for ${seconds} s` });
 }

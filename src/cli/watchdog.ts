@@ -3,14 +3,15 @@ import { Worker } from 'node:worker_threads';
 import { watchAgents } from '../engine/agent-watch.ts';
 import { LoopState } from './held-loop.ts';
 
-/** What the thread is started with, and what it says when the event loop turns again after it was held. */
+/** What the thread is started with, and what it says of a Ctrl-C that came while the event loop was held. */
 export interface WatchdogData {
   readonly memory: SharedArrayBuffer;
   readonly lines: WatchdogLines;
 }
 /** How the thread writes its lines: for people, as JSON, or not at all. */
 export type WatchdogLines = 'readable' | 'json' | 'none';
-export type WatchdogMessage = 'turned' | 'interrupted';
+
+export type Interrupted = 'interrupted';
 
 /** Milliseconds between two signs that the event loop turns. */
 export const turnInterval = 500;
@@ -26,16 +27,26 @@ export function startWatchdog(lines: WatchdogLines): void {
     const url = new URL('./watchdog-thread.js', import.meta.url);
     const thread = new Worker(url, { workerData, execArgv: [], name: 'watchdog' });
     thread.on('error', () => {});
-    thread.on('message', (message: WatchdogMessage) => {
-      // The thread has replaced this process's handler of SIGINT. Node attaches it anew after such a script.
-      runInThisContext('0', { breakOnSigint: true });
-      if (message === 'interrupted') process.emit('SIGINT');
-    });
+    thread.on('message', (_: Interrupted) => process.emit('SIGINT'));
     // Has to follow the listener for messages, which refs the thread.
     thread.unref();
   } catch {
     return;
   }
   watchAgents(state);
-  setInterval(() => state.turn(), turnInterval).unref();
+  setInterval(() => {
+    if (!state.turn()) return;
+    attachSigint();
+    state.setSigint('ofProcess');
+  }, turnInterval).unref();
+}
+
+/** The thread has replaced this process's handler of SIGINT. Node attaches it anew after such a script. */
+function attachSigint(): void {
+  try {
+    runInThisContext('0', { breakOnSigint: true });
+  } catch {
+    // Ctrl-C came during the script, which it has ended.
+    process.emit('SIGINT');
+  }
 }

@@ -67,6 +67,7 @@ it.concurrent('names the agent that was called last where it holds the loop late
   );
   rmSync(join(folder, 'hold'));
   await eventually(async () => expect((await getJson(`${url}/runs/${run_id}`)).status).toBe('completed'));
+  await eventually(() => expect(server.err).toMatch(/the event loop turns again, after it was held for \d+ s/));
   // Its handler of the signal is back: the first one stops the server, and does not end it.
   expect(await server.stop('SIGINT')).toBe(0);
 });
