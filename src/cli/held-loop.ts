@@ -66,7 +66,7 @@ export interface Entered {
 
 /** A name that is longer is cut off. */
 const [numbersSize, nameSize] = [16, 512];
-/** Who handles SIGINT. */
+/** The handler of SIGINT. */
 const sigint = { ofProcess: 0, ofThread: 1, ofNobody: 2 };
 /** Milliseconds that the thread may need to give SIGINT back. */
 const maxHandOver = 1_000;
