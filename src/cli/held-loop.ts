@@ -1,6 +1,6 @@
 /** What the event loop and the thread that watches it share. */
 export class LoopState {
-  /** Turns of the event loop that were counted, whether an agent is called, bytes of the agent's name, and who has SIGINT. */
+  /** Turns of the event loop that were counted, whether an agent is called, bytes of the agent's name, and the owner of SIGINT. */
   readonly #numbers: Int32Array;
   readonly #name: Uint8Array;
   readonly memory: SharedArrayBuffer;
