@@ -94,7 +94,7 @@ export class Access {
 
   /** The Run with its input, as JSON. @throws RivuletError `run_unknown`, `log_removed` */
   details(run_id: string): Promise<string> {
-    return this.#counted(() => this.#within(run_id, () => this.#engine.details(run_id)));
+    return this.#budget.read(() => this.#within(run_id, () => this.#engine.details(run_id)));
   }
 
   /** What the request of a run said beside its messages. @throws RivuletError `run_unknown`, `log_removed` */
@@ -104,7 +104,7 @@ export class Access {
 
   /** The Run as JSON, as of the event with which it began to await. @throws as `details` */
   runAt(run_id: string, event_id: number): Promise<string> {
-    return this.#counted(() => this.#within(run_id, () => this.#engine.runAt(run_id, event_id)));
+    return this.#budget.read(() => this.#within(run_id, () => this.#engine.runAt(run_id, event_id)));
   }
 
   /** A page of the principal's runs; `admin` gets those of all owners, or of the one that the filter names. */
@@ -136,7 +136,8 @@ export class Access {
   }
 
   /** @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid` */
-  stream(run_id: string, options: AccessCursorOptions = {}): Promise<RunStream> {
+  async stream(run_id: string, options: AccessCursorOptions = {}): Promise<RunStream> {
+    await this.#budget.turn();
     return this.#within(run_id, () => this.#engine.stream(run_id, this.#counting(options)));
   }
 
@@ -295,11 +296,6 @@ export class Access {
   /** Not what the caller itself has instead: it could not be restored. @throws RivuletError `scope_missing` */
   #checkOwner(owner: string | undefined): void {
     if (owner !== undefined && owner !== this.#owner && !this.#isAdmin) throw fail('scope_missing', 'admin');
-  }
-
-  async #counted(read: () => Promise<string>): Promise<string> {
-    this.#budget.ask();
-    return this.count(await read());
   }
 
   #counting({ keeps = true, ...options }: AccessCursorOptions): CursorOptions {

@@ -1,7 +1,7 @@
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { LookupQueue } from './lookup-queue.ts';
+import { FairQueue } from './fair-queue.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [Address, number];
@@ -68,7 +68,11 @@ export interface LookupOptions {
   readonly resolve?: Lookup;
 }
 
-const queue = new LookupQueue();
+/**
+ * Each look-up blocks one of libuv's four threads until its name server answers, and files need one. Name servers that do
+ * not answer must not hold up the look-ups of others.
+ */
+const queue = new FairQueue({ atOnce: 3, perShare: 2 });
 
 /**
  * Looks names up as `net.connect` does, and refuses a name if the rule does not allow one of its addresses. The
@@ -78,16 +82,19 @@ const queue = new LookupQueue();
 export const guardedLookup =
   (isAllowed: AddressRule, signal: AbortSignal, { resolve = lookup, share = '' }: LookupOptions = {}): LookupFunction =>
   (hostname, options, callback) => {
-    const start = (done: () => void): void =>
-      resolve(hostname, { ...options, all: true }, (error, addresses) => {
-        done();
-        if (error !== null) return callback(error, '');
-        const [first] = addresses;
-        if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
-          return callback(new Error('an address of this name is not allowed'), '');
-        }
-        if (options.all === true) callback(null, addresses);
-        else callback(null, first.address, first.family);
+    const look = (): Promise<void> =>
+      new Promise((done) => {
+        if (signal.aborted) return done();
+        resolve(hostname, { ...options, all: true }, (error, addresses) => {
+          done();
+          if (error !== null) return callback(error, '');
+          const [first] = addresses;
+          if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
+            return callback(new Error('an address of this name is not allowed'), '');
+          }
+          if (options.all === true) callback(null, addresses);
+          else callback(null, first.address, first.family);
+        });
       });
-    queue.add(share, { signal, start });
+    void queue.run(share, look);
   };

@@ -2,9 +2,12 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { fail, type RivuletError } from '../core/errors.ts';
 import { ownerOf } from '../core/principal.ts';
 import type { ReadBudget } from '../engine/read-budget.ts';
+import { FairQueue } from './fair-queue.ts';
+import { turnForLargeWork } from './large-work.ts';
 import type { HttpLimits } from './limits.ts';
 import { onceClosed } from './once-closed.ts';
 import type { Overload } from './overload.ts';
+import { writeInPieces } from './pieces.ts';
 import type { TrafficObserver } from './traffic.ts';
 import { workOf } from './work.ts';
 
@@ -27,6 +30,8 @@ export interface HeldReadsOptions {
 const pageChars = 4 * 1024 * 1024;
 /** A request that holds fewer characters is not counted with the other requests. */
 const smallChars = 64 * 1024;
+/** Work on more characters takes milliseconds. */
+const largeChars = 1024 * 1024;
 /** Seconds until a request that finds no room is sent again. */
 const retryAfter = '5';
 
@@ -37,6 +42,8 @@ const retryAfter = '5';
  */
 export class HeldReads {
   readonly #options: HeldReadsOptions;
+  /** What a read finds is counted after it, so that a caller has a few at a time. */
+  readonly queue = new FairQueue({ atOnce: 64, perShare: 4 });
   readonly #byOwner = new Map<string, number>();
   #total = 0;
   /** Owners whose last read found no room, until one of their answers has left. */
@@ -53,6 +60,12 @@ export class HeldReads {
       request.reads = new RequestReads(reply, this);
       next();
     });
+    app.addHook('preSerialization', (request, _reply, payload, next) => {
+      const turn = request.reads?.turn();
+      if (turn === undefined) next(null, payload);
+      else void turn.then(() => next(null, payload));
+    });
+    writeInPieces(app);
   }
 
   get readLimit(): number {
@@ -112,6 +125,10 @@ class RequestReads implements ReadBudget {
     this.#all = all;
   }
 
+  turn(): Promise<void> | undefined {
+    return this.#chars > largeChars ? turnForLargeWork() : undefined;
+  }
+
   get pageFull(): boolean {
     return this.#chars > Math.min(pageChars, this.#all.readLimit);
   }
@@ -124,10 +141,16 @@ class RequestReads implements ReadBudget {
     if (workOf(this.#reply.request) !== undefined) this.#all.check(this.#reply, this.#owner, 0);
   }
 
-  /** Whether there is room, as far as is known before the read. @throws RivuletError as `HeldReads.check` */
-  ask(): void {
-    const isStream = this.#reply.streamMode !== undefined;
-    if (!isStream && workOf(this.#reply.request) === undefined) this.#all.check(this.#reply, this.#owner, 0);
+  /** @throws RivuletError as `take` */
+  read(read: () => Promise<string>): Promise<string> {
+    return this.#all.queue.run(this.#owner ?? '', async () => {
+      const isStream = this.#reply.streamMode !== undefined;
+      if (!isStream && workOf(this.#reply.request) === undefined) this.#all.check(this.#reply, this.#owner, 0);
+      const text = await read();
+      this.take(text.length);
+      await this.turn();
+      return text;
+    });
   }
 
   /** @throws RivuletError `read_too_large`, and as `HeldReads.check` */

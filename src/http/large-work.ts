@@ -1,0 +1,55 @@
+import { performance } from 'node:perf_hooks';
+
+/** Milliseconds of rest after one piece of work, at most. */
+const mostRest = 100;
+/** Milliseconds in which the event loop had nothing to do, after which nothing else waits for it. */
+const idleEnough = 1;
+
+/** Work that waits for its turn, oldest first. */
+const waiting: (() => void)[] = [];
+let isScheduled = false;
+/** When the work that goes on began. */
+let began = 0;
+/** Until when other work has the event loop to itself, and for how long the loop had been idle when that began. */
+let restsUntil = 0;
+let idleBefore = 0;
+
+/** Milliseconds for which the event loop has had nothing to do. */
+const idleTime = (): number => performance.eventLoopUtilization().idle;
+
+/**
+ * Resolves when a piece of work may begin that holds the event loop for milliseconds, such as to parse or to encode a text of
+ * megabytes. One begins at a time, however many wait. After each, all other work of the process has as long again, unless
+ * there is none. So callers of large answers get half of the time together.
+ */
+export function turnForLargeWork(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (!isScheduled) scheduleNext();
+  });
+}
+
+function scheduleNext(): void {
+  isScheduled = true;
+  if (performance.now() < restsUntil) setTimeout(next, 2 * idleEnough);
+  else setImmediate(next);
+}
+
+function next(): void {
+  if (performance.now() < restsUntil && idleTime() - idleBefore < idleEnough) {
+    scheduleNext();
+    return;
+  }
+  began = performance.now();
+  waiting.shift()?.();
+  // Its work is done within this turn of the event loop.
+  setImmediate(rest);
+}
+
+function rest(): void {
+  const now = performance.now();
+  restsUntil = now + Math.min(mostRest, now - began);
+  idleBefore = idleTime();
+  if (waiting.length > 0) scheduleNext();
+  else isScheduled = false;
+}
