@@ -15,7 +15,7 @@ it('a large answer arrives whole, also where a piece would end between the halve
   }
 });
 
-it('a large answer that nobody reads is not encoded beyond what its connection takes', async () => {
+it('a large answer that its client does not read is not encoded beyond what its connection takes', async () => {
   const served = await serve([agent('large', () => 'a'.repeat(20_000_000))]);
   const made = await served.post('/runs', ask('large'));
   await made.arrayBuffer();
