@@ -130,6 +130,9 @@ export const EventsQuery = Type.Object({
   after: Type.Optional(
     Type.String({ description: 'id of the last event that the client has; the header Last-Event-ID overrides it' }),
   ),
+  lastEventId: Type.Optional(
+    Type.String({ description: 'as the header Last-Event-ID, for a polyfill that sends it so when it reconnects' }),
+  ),
   ticket: Type.Optional(Type.String({ description: 'a stream ticket, instead of a key or token' })),
 });
 export type EventsQuery = Static<typeof EventsQuery>;

@@ -229,7 +229,8 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responde
     },
     async (request, reply) => {
       const run_id = request.params.run_id.toLowerCase();
-      const cursor = cursorOf(request, request.query.after);
+      const { after, lastEventId } = request.query;
+      const cursor = cursorOf(request, after, lastEventId);
       if (readsStream(request)) {
         return responder.stream(reply, access(request), run_id, { ...cursor, until: 'final' });
       }
@@ -243,9 +244,9 @@ interface NamedCursor {
   readonly name?: string;
 }
 
-/** The header has precedence: a browser that reconnects repeats the `?after=` of its first request. */
-const cursorOf = (request: Pick<FastifyRequest, 'headers'>, query = '0'): NamedCursor =>
-  lastEventId(request) ?? { after: cursorIn('after', query) };
+/** The last id has precedence: a browser that reconnects repeats the `?after=` of its first request. */
+const cursorOf = (request: Pick<FastifyRequest, 'headers'>, after = '0', lastId?: string): NamedCursor =>
+  lastEventId(request) ?? { after: cursorIn(lastId ? 'lastEventId' : 'after', lastId || after) };
 
 /** @throws RivuletError `cursor_invalid` */
 function lastEventId({ headers }: Pick<FastifyRequest, 'headers'>): NamedCursor | undefined {

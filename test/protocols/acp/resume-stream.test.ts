@@ -69,3 +69,14 @@ describe.each(['memory:', `sqlite:${join(folder, 'resume.db')}`])(
     });
   },
 );
+
+it('a polyfill of EventSource that sends its last id in the address gets the rest', async () => {
+  const served = await serveApi([agent('echo', (input) => input)]);
+  const { run_id } = await (await served.post('/runs', ask('echo'))).json();
+  const events = async (query: string): Promise<string> =>
+    (await served.get(`/runs/${run_id}/events?${query}`, { accept: 'text/event-stream' })).text();
+  expect((await events('lastEventId=3')).match(/^id: \d+$/gm)?.[0]).toBe('id: 4');
+  expect((await events('lastEventId=')).match(/^id: \d+$/gm)?.[0]).toBe('id: 1');
+  expect((await events('after=1&lastEventId=4')).match(/^id: \d+$/gm)?.[0]).toBe('id: 5');
+  expect((await served.get(`/runs/${run_id}/events?lastEventId=a`)).status).toBe(400);
+});
