@@ -32,6 +32,11 @@ export interface RunOptions {
    * both has a scope of its own, in which it also finds the run again.
    */
   readonly key_scope?: string;
+  /**
+   * Whether the key stands for the same request only until its run is final, and another request may take it at once.
+   * Default: it stands for its request for as long as keys are kept.
+   */
+  readonly key_while_open?: boolean;
   readonly if_busy?: IfBusy;
   readonly on_disconnect?: OnDisconnect;
   /** The channel of a reply, which its run records. Default `api`. */
@@ -85,11 +90,11 @@ export async function createRun(
   request: RunCreateRequest,
   runOptions: RunOptions,
 ): Promise<AcceptedRun> {
-  const { idempotency_key, key_scope = 'runs', principal } = runOptions;
+  const { idempotency_key, key_scope = 'runs', key_while_open, principal } = runOptions;
   const key =
     idempotency_key === undefined
       ? undefined
-      : idempotentRequest(key_scope, principal, idempotency_key, { ...request, ...runOptions.request });
+      : idempotentRequest(key_scope, principal, idempotency_key, { ...request, ...runOptions.request }, key_while_open);
   return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => {
