@@ -37,6 +37,8 @@ export interface RunOptions {
    * Default: it stands for its request for as long as keys are kept.
    */
   readonly key_while_open?: boolean;
+  /** Whether the client has events of what an earlier request with the key has begun: this one begins nothing. */
+  readonly repeats?: boolean;
   readonly if_busy?: IfBusy;
   readonly on_disconnect?: OnDisconnect;
   /** The channel of a reply, which its run records. Default `api`. */
@@ -82,7 +84,7 @@ interface Plan {
 
 /**
  * Creates a run and starts it, now or after the earlier runs of its session.
- * @throws RivuletError `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`,
+ * @throws RivuletError `run_unknown` where it repeats no request, `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`,
  * `session_busy`, `queue_full`, `webhooks_off`, `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`, `stopping`
  */
 export async function createRun(
@@ -102,6 +104,7 @@ export async function createRun(
       return { run_id, run: await services.active.json(run_id), after };
     },
     async (key) => {
+      if (key !== undefined && runOptions.repeats) throw fail('run_unknown', key.key);
       const plan = planOf(services, request, runOptions, key);
       const { session } = request;
       if (session === undefined) return admitRun(services, plan);

@@ -100,10 +100,10 @@ describe('a client that takes a session up, and counts its ids anew, calls its o
     const first = await open();
     const again = await open(first.transport.sessionId);
     expect(again.transport.sessionId).toBe(first.transport.sessionId);
-    const texts = [];
+    const texts: [string, unknown][] = [];
     for (const { client } of [again, first, await open(first.transport.sessionId)]) {
       for (const input of ['1', '2', '3']) {
-        const text = `${input} ${texts.length}`;
+        const text: string = `${input} ${texts.length}`;
         const { content } = await client.callTool({ name: 'echo', arguments: { input: text } });
         texts.push([text, content]);
       }
