@@ -5,7 +5,7 @@ import type { Event } from '../../schema/event.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
-import { codeOf } from './errors.ts';
+import { responseError } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
 import { LinkPlaces } from './link-places.ts';
@@ -375,7 +375,7 @@ function ended(before: ResponsesState, { status, error, usage, finished_at }: Ru
       status: outcome,
       completed_at: outcome === 'completed' && finished_at !== undefined ? seconds(finished_at) : undefined,
       usage,
-      error: error && { code: codeOf(error), message: error.message },
+      error: error && responseError(error),
     },
     step,
   );

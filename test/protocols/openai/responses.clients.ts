@@ -302,7 +302,7 @@ describe('Responses, with the official client', () => {
   });
 
   it('reports a failure as the response’s, in each way to read it', async () => {
-    const error = { code: 'server_error', message: 'It broke.' };
+    const error = { code: 'server_error', message: 'It broke.', type: 'server_error' };
     const created = await client.responses.create({ model: 'broken', input: 'go' });
     expect([created.status, created.error, created.output_text]).toEqual(['failed', error, 'half ']);
     const streamed = await client.responses.stream({ model: 'broken', input: 'go' }).finalResponse();
