@@ -29,6 +29,8 @@ export const isOver = ({ status }: ResponseProgress): boolean => status !== 'in_
 export interface Echo {
   readonly previous: string | null;
   readonly background: boolean;
+  /** The names of the client's tools. */
+  readonly tools: readonly string[];
   readonly fields: string;
 }
 
@@ -64,7 +66,12 @@ export function echoOf({ instructions, metadata = {}, tools = [], conversation }
     background,
     ...(conversation !== undefined && { conversation: { id: conversation } }),
   };
-  return { previous: typeof previous === 'string' ? previous : null, background, fields: toLine(fields).slice(1, -1) };
+  return {
+    previous: typeof previous === 'string' ? previous : null,
+    background,
+    tools: tools.map(({ name }) => name),
+    fields: toLine(fields).slice(1, -1),
+  };
 }
 
 /** The response as JSON. */

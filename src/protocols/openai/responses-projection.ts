@@ -348,7 +348,7 @@ function added(state: ResponsesState, { n, frames }: Step, item: WholeItem): Res
 function awaiting(before: ResponsesState, request: AwaitRequest | undefined, step: Step): ResponsesState {
   const { run } = before;
   if (run === undefined || request === undefined) return before;
-  const { name, arguments: args } = callOfQuestion(request);
+  const { name, arguments: args } = callOfQuestion(request, step.echo.tools);
   const call_id = callId(run.run_id, step.n);
   const state = added(closed(before, 'completed', step), step, {
     prefix: 'fc',

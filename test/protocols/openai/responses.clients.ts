@@ -136,6 +136,15 @@ describe('Responses, with the official client', () => {
     expect(text).toContain('Thanks.');
   });
 
+  it('asks by ask_user for a tool that the client has not, and goes on with the answer', async () => {
+    const asked = await client.responses.create({ model: 'weather', input: 'How is the weather?' });
+    const { name, arguments: args, call_id } = callOf(asked);
+    expect([name, JSON.parse(args)]).toEqual(['ask_user', { message: 'The weather, please.' }]);
+    const input = [{ type: 'function_call_output' as const, call_id, output: 'sunny' }];
+    const { output_text } = await client.responses.create({ model: 'weather', previous_response_id: asked.id, input });
+    expect(output_text).toBe('It is sunny.');
+  });
+
   it('asks the client to run its own tool, also without an id of the response before', async () => {
     const tools = [
       {
