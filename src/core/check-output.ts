@@ -13,7 +13,7 @@ import { compile } from './validate.ts';
 export type Emission = GenericEvent | { readonly part: MessagePart } | { readonly whole: Message };
 
 /** Limits of one emission. The recorder limits the whole output of a run. */
-const limits = { values: 1_000_000, chars: 256 * 1024 * 1024 };
+const limits = { values: 1_000_000, chars: 256 * 1024 * 1024, wellFormed: true };
 /** Milliseconds: a hundred years. */
 const longestWait = 100 * 366 * 24 * 3_600_000;
 
@@ -74,7 +74,8 @@ export const checkAwait = (
   { now, awaitTimeout }: { now: string; awaitTimeout: number },
 ): AwaitRequest =>
   named('await_invalid', agent, () => {
-    const given = typeof request === 'string' ? textMessage('agent', request, now) : copyOf(request, 'await');
+    const given =
+      typeof request === 'string' ? textMessage('agent', request.toWellFormed(), now) : copyOf(request, 'await');
     if (!isObject(given)) throw fail('validation_failed', 'await', 'expected a text, a message or an await request');
     const {
       message,
@@ -103,7 +104,7 @@ export const checkAwait = (
  */
 export const checkCall = (agent: string, input: unknown, now: string): Message[] =>
   named('output_invalid', agent, () => {
-    if (typeof input === 'string') return [textMessage('user', input, now)];
+    if (typeof input === 'string') return [textMessage('user', input.toWellFormed(), now)];
     const data = copyOf(input, 'input');
     const messages = checks().given(Array.isArray(data) ? data : [data]);
     return messages.map((message, index) => receiveMessage(message, `input[${index}]`, now));
@@ -140,7 +141,7 @@ function named<T>(kind: 'output_invalid' | 'await_invalid', agent: string, check
   }
 }
 
-// A JSON copy: the agent may change its object later.
+// A JSON copy, in which all texts are well-formed: the agent may change its object later.
 function copyOf(value: unknown, where: string): unknown {
   try {
     return toJson(value, limits);

@@ -393,7 +393,7 @@ export class AgentError extends Error {
 
 /** Limits of a run error's message and data, which every copy of the Run carries. */
 const maxMessage = 8 * 1024;
-const dataLimits = { chars: 64 * 1024, values: 10_000 };
+const dataLimits = { chars: 64 * 1024, values: 10_000, wellFormed: true };
 
 const isErrorCode = (code: string): code is ErrorCode =>
   code === 'server_error' || code === 'invalid_input' || code === 'not_found';

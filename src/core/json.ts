@@ -9,6 +9,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export interface JsonLimits {
   readonly chars: number;
   readonly values: number;
+  /** Whether half a surrogate pair becomes U+FFFD. No UTF-8 exists for it: some clients refuse it. */
+  readonly wellFormed?: boolean;
 }
 
 /** Encoding deeper JSON could overflow the stack. */
@@ -58,8 +60,7 @@ class Copier {
     if (this.#values < 0) throw new NotJson(`has more than ${this.#limits.values} values`);
     switch (typeof value) {
       case 'string':
-        this.#count(value);
-        return value;
+        return this.#text(value);
       case 'number':
         // JSON has no -0 either.
         return Number.isFinite(value) ? value + 0 : null;
@@ -91,8 +92,7 @@ class Copier {
       for (at of Object.keys(value)) {
         const inner = this.copy(Reflect.get(value, at), at, levels - 1);
         if (inner === undefined) continue;
-        this.#count(at);
-        setProperty(copy, at, inner);
+        setProperty(copy, this.#text(at), inner);
       }
       return copy;
     } catch (error) {
@@ -102,9 +102,11 @@ class Copier {
     }
   }
 
-  #count(text: string): void {
+  #text(text: string): string {
+    const { chars, wellFormed = false } = this.#limits;
     this.#chars -= text.length;
-    if (this.#chars < 0) throw new NotJson(`has more than ${this.#limits.chars} characters`);
+    if (this.#chars < 0) throw new NotJson(`has more than ${chars} characters`);
+    return wellFormed ? text.toWellFormed() : text;
   }
 }
 
@@ -125,7 +127,8 @@ export function reasonOf(thrown: unknown): string {
   }
 }
 
-/** A text of at most so many characters; a longer one ends with `…`. Never splits a surrogate pair. */
+/** A text of at most so many characters; a longer one ends with `…`. Has no half of a surrogate pair. */
 export function cut(text: string, chars: number): string {
-  return text.length > chars ? `${text.slice(0, chars - 1).replace(/[\ud800-\udbff]$/, '')}…` : text;
+  const short = text.length > chars ? `${text.slice(0, chars - 1).replace(/[\ud800-\udbff]$/, '')}…` : text;
+  return short.toWellFormed();
 }

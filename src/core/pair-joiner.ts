@@ -7,26 +7,41 @@ const replacement = '\ufffd';
 const isFirstHalf = (unit: number): boolean => (unit & 0xfc00) === 0xd800;
 const isSecondHalf = (unit: number): boolean => (unit & 0xfc00) === 0xdc00;
 
-/** Whether output may come between the halves of a pair: nothing, an empty text or a generic event. */
+/** Whether output may come between the halves of a pair: nothing, or a generic event. */
 const isBeside = (output: AgentOutput): boolean =>
-  output === undefined || output === '' || (typeof output === 'object' && output !== null && 'generic' in output);
+  output === undefined || (typeof output === 'object' && output !== null && 'generic' in output);
+
+/** The text of a part that says no more than a token does; undefined for any other output. */
+function tokenOf(output: AgentOutput): string | undefined {
+  try {
+    if (typeof output !== 'object' || output === null || !('content' in output)) return undefined;
+    const { content, content_type = 'text/plain', ...more } = output;
+    const isPlain = typeof content === 'string' && content_type === 'text/plain';
+    return isPlain && Object.values(more).every((field) => field === undefined) ? content : undefined;
+  } catch {
+    // Foreign code, such as a getter. The check of the output names its error.
+    return undefined;
+  }
+}
 
 /**
- * Joins surrogate pairs that an agent cut over two texts. No UTF-8 exists for half a pair: some clients refuse it, and
- * others replace it. The first half is held back, and becomes the beginning of the next text. There is one for each agent
- * of a run, because texts of several agents may follow in another order in a replay.
+ * Makes the texts of an agent well-formed, and leaves out empty ones. No UTF-8 exists for half a surrogate pair: some
+ * clients refuse it, and others replace it. Pairs that an agent cut over two texts are joined: the first half is held
+ * back, and becomes the beginning of the next text. There is one joiner for each agent of a run, because texts of several
+ * agents may follow in another order in a replay.
  */
 export class PairJoiner extends Subscriber<AgentOutput> {
   #half = '';
 
   protected override _next(output: AgentOutput): void {
-    // The only check for nearly all tokens.
-    const cut = typeof output === 'string' && isFirstHalf(output.charCodeAt(output.length - 1));
-    if (!cut && this.#half === '') super._next(output);
-    else if (typeof output === 'string' && output !== '') this.#join(output);
-    else {
+    const text = typeof output === 'string' ? output : tokenOf(output);
+    if (text === undefined) {
       if (!isBeside(output)) this.#giveUp();
       super._next(output);
+    } else if (text !== '') {
+      // Nearly every output is a whole token.
+      if (this.#half === '' && text.isWellFormed()) super._next(output);
+      else this.#join(text);
     }
   }
 
@@ -40,7 +55,7 @@ export class PairJoiner extends Subscriber<AgentOutput> {
     const joined = this.#half + text;
     const end = isFirstHalf(text.charCodeAt(text.length - 1)) ? joined.length - 1 : joined.length;
     this.#half = joined.slice(end);
-    if (end > 0) super._next(joined.slice(0, end));
+    if (end > 0) super._next(joined.slice(0, end).toWellFormed());
   }
 
   #giveUp(): void {

@@ -37,11 +37,11 @@ describe('a token that is put into its frame without being parsed', () => {
   it('has the frame of a parsed one in the AI SDK', () => expectSame(uiStream));
 
   it('has the frame of a parsed one in AG-UI', () =>
-    expectSame(agUiFrames({ threadId: 'thread', runId: 'run', modern: true })));
+    expectSame(agUiFrames({ threadId: 'thread', runId: 'run', modern: true, tools: ['browse'] })));
 
   it('has the frame of a parsed one in OpenAI’s Responses', () =>
     expectSame(responsesProjection(echoOf({ protocol: 'openai' }))));
 
   it('has the frame of a parsed one in OpenAI’s Chat Completions', () =>
-    expectSame(chatProjection({ usage: true, asksUser: true, whole: true })));
+    expectSame(chatProjection({ usage: true, tools: ['ask_user', 'browse'], whole: true })));
 });

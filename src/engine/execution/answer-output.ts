@@ -24,9 +24,11 @@ export class AnswerOutput implements Output {
 
   /** Leaves out the values of the step that the agent has passed on unchanged. Its other output stays. */
   interrupt(since: number, values: readonly (string | undefined)[]): void {
+    // An empty text is no output.
+    const passedOn = values.filter((value) => value !== '""');
     let next = 0;
     this.#kept = this.#kept.filter((output, index) => {
-      const isPassedOn = index >= since && next < values.length && JSON.stringify(output) === values[next];
+      const isPassedOn = index >= since && next < passedOn.length && JSON.stringify(output) === passedOn[next];
       if (isPassedOn) next += 1;
       return !isPassedOn;
     });

@@ -49,6 +49,9 @@ export interface Recording {
   readonly journal: readonly JournalEntry[];
 }
 
+/** Earlier builds have recorded empty texts. */
+const emptyPart = encode({ type: 'message.part', part: { content_type: 'text/plain', content: '' } });
+
 interface LoggedLine {
   readonly id: number;
   readonly line: string;
@@ -70,7 +73,9 @@ export class Replay {
   /** `base` is the id of the event before the first line. */
   constructor(base: number, { lines, journal }: Recording) {
     const beside = new Set(journal.flatMap((entry) => ('beside' in entry ? [entry.at + 1] : [])));
-    this.#lines = lines.map((line, index) => ({ id: base + 1 + index, line })).filter(({ id }) => !beside.has(id));
+    this.#lines = lines
+      .map((line, index) => ({ id: base + 1 + index, line }))
+      .filter(({ id, line }) => !beside.has(id) && line !== emptyPart);
     this.#entries = journal.filter((entry) => !('beside' in entry));
     this.#last = base + lines.length;
   }

@@ -32,6 +32,13 @@ export interface RunOptions {
    * both has a scope of its own, in which it also finds the run again.
    */
   readonly key_scope?: string;
+  /**
+   * Whether the key stands for the same request only until its run is final, and another request may take it at once.
+   * Default: it stands for its request for as long as keys are kept.
+   */
+  readonly key_while_open?: boolean;
+  /** Whether the client has events of what an earlier request with the key has begun: this one begins nothing. */
+  readonly repeats?: boolean;
   readonly if_busy?: IfBusy;
   readonly on_disconnect?: OnDisconnect;
   /** The channel of a reply, which its run records. Default `api`. */
@@ -77,7 +84,7 @@ interface Plan {
 
 /**
  * Creates a run and starts it, now or after the earlier runs of its session.
- * @throws RivuletError `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`,
+ * @throws RivuletError `run_unknown` where it repeats no request, `agent_unknown`, `validation_failed`, `content_type_refused`, `session_mismatch`,
  * `session_busy`, `queue_full`, `webhooks_off`, `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`, `stopping`
  */
 export async function createRun(
@@ -85,11 +92,11 @@ export async function createRun(
   request: RunCreateRequest,
   runOptions: RunOptions,
 ): Promise<AcceptedRun> {
-  const { idempotency_key, key_scope = 'runs', principal } = runOptions;
+  const { idempotency_key, key_scope = 'runs', key_while_open, principal } = runOptions;
   const key =
     idempotency_key === undefined
       ? undefined
-      : idempotentRequest(key_scope, principal, idempotency_key, { ...request, ...runOptions.request });
+      : idempotentRequest(key_scope, principal, idempotency_key, { ...request, ...runOptions.request }, key_while_open);
   return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => {
@@ -97,6 +104,7 @@ export async function createRun(
       return { run_id, run: await services.active.json(run_id), after };
     },
     async (key) => {
+      if (key !== undefined && runOptions.repeats) throw fail('run_unknown', key.key);
       const plan = planOf(services, request, runOptions, key);
       const { session } = request;
       if (session === undefined) return admitRun(services, plan);

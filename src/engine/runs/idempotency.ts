@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { BoxedMap } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { operator, ownerOf, type Principal } from '../../core/principal.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { Extras, Key, Store } from '../../core/store.ts';
 import { madeAt } from '../ids.ts';
 import { isUnavailable } from '../store-access.ts';
@@ -11,7 +12,9 @@ export interface IdempotentRequest {
   readonly scope: string;
   readonly key: string;
   readonly hash: string;
-  /** When the key was stored before, for a run that was deleted since. */
+  /** Whether the key stands for this request alone, and only until its run is final. */
+  readonly whileOpen: boolean;
+  /** When the key was stored before, for a run for which it stands no more. */
   readonly freed?: string;
 }
 
@@ -26,15 +29,20 @@ export function idempotentRequest(
   principal: Principal | undefined,
   key: string,
   body: object,
+  whileOpen = false,
 ): IdempotentRequest {
   const { mode: _, ...rest } = { mode: undefined, ...body };
   const owner = ownerOf(principal ?? operator);
   const scope = owner === null ? what : `${owner} ${what}`;
-  return { scope, key: storable(key), hash: hashOf(JSON.stringify(sorted(rest))) };
+  return { scope, key: storable(key), hash: hashOf(JSON.stringify(sorted(rest))), whileOpen };
 }
 
+/** What the header takes. PostgreSQL has no index for keys of more than 2,704 bytes. */
+const maxKeyChars = 255;
+
 /** PostgreSQL and SQLite refuse or change NUL and half a surrogate pair, which a key in a body may have. */
-const storable = (key: string): string => (/[\p{Cc}\p{Cs}]/u.test(key) ? hashOf(JSON.stringify(key)) : key);
+const storable = (key: string): string =>
+  key.length > maxKeyChars || /[\p{Cc}\p{Cs}]/u.test(key) ? hashOf(JSON.stringify(key)) : key;
 
 /**
  * The same value, with each object as its sorted names and their values. One `JSON.stringify` of that costs a quarter
@@ -108,7 +116,7 @@ export class Idempotency {
 
   async #findOrDo<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: Work<T>): Promise<T> {
     const known = await this.#known(request);
-    const freed = known !== undefined && (await this.#isDeleted(known)) ? known : undefined;
+    const freed = known !== undefined && (await this.#isFree(known, request)) ? known : undefined;
     if (known !== undefined && freed === undefined) return repeat(sameBody(known, request));
     try {
       return await work(freed === undefined ? request : { ...request, freed: freed.created_at });
@@ -128,19 +136,22 @@ export class Idempotency {
   }
 
   /**
-   * Whether a client has deleted the run of a key, which frees the key. A run that its retention may have removed keeps
-   * its key: the request was executed, and must not be executed again. @throws RivuletError `log_removed`
+   * Whether a key stands for its run no more: a client has deleted the run, or the key was for an open run alone. A run
+   * that its retention may have removed keeps its key: the request was executed, and must not be executed again.
+   * @throws RivuletError `log_removed`
    */
-  async #isDeleted({ run_id }: Key): Promise<boolean> {
-    if ((await this.#store.run(run_id)) !== undefined) return false;
-    if (madeAt(run_id) < Date.now() - this.#keptAtLeast()) throw fail('log_removed', run_id);
+  async #isFree({ run_id, hash }: Key, { hash: wanted, whileOpen }: IdempotentRequest): Promise<boolean> {
+    if (whileOpen && hash !== wanted) return true;
+    const row = await this.#store.run(run_id);
+    if (row !== undefined) return whileOpen && isFinal(row.status);
+    if (!whileOpen && madeAt(run_id) < Date.now() - this.#keptAtLeast()) throw fail('log_removed', run_id);
     return true;
   }
 
   /** The key, to be committed together with the work's result. */
   keyExtras(request: IdempotentRequest | undefined, run_id: string, after: number, created_at: string): Extras {
     if (request === undefined) return {};
-    const { freed, ...stored } = request;
+    const { freed, whileOpen: _, ...stored } = request;
     const next = freed === undefined ? '' : new Date(Date.parse(freed) + 1).toISOString();
     const fresh = latest(this.#oldest(), next);
     return { key: { ...stored, run_id, after, created_at: latest(created_at, next), fresh } };

@@ -28,7 +28,7 @@ export async function resumeRun(
   services: RunServices,
   run_id: string,
   input: AwaitResumeInput,
-  { idempotency_key, key_scope, channel = 'api', principal, trace }: RunOptions,
+  { idempotency_key, key_scope, repeats = false, channel = 'api', principal, trace }: RunOptions,
 ): Promise<AcceptedRun> {
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
@@ -43,7 +43,10 @@ export async function resumeRun(
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
-    (key) => resume(services, run_id, { input, target, key, channel, principal, trace }),
+    async (key) => {
+      if (key !== undefined && repeats) throw fail('run_unknown', key.key);
+      return resume(services, run_id, { input, target, key, channel, principal, trace });
+    },
   );
 }
 

@@ -1,5 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Access } from '../../engine/access.ts';
+import type { AcceptedRun } from '../../engine/runs/create.ts';
 import type { AccessOf } from '../../http/caller.ts';
 import { readsStream } from '../../http/negotiation.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
@@ -15,7 +18,8 @@ import {
   RunsResponse,
 } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
-import { Run, RunDetails } from '../../schema/run.ts';
+import { Run, RunDetails, type RunMode } from '../../schema/run.ts';
+import { boundsAfter, outlineOf } from '../turns.ts';
 
 // The responses of the modes, which creating and resuming a run share.
 const modes = {
@@ -58,8 +62,10 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
       const { body, headers } = request;
       const own = access(request);
       responder.admit(own, body.mode ?? 'sync');
-      const begun = await own.create(body, runOptions(headers));
+      const cursor = repeatedAfter(request);
+      const begun = await own.create(body, { ...runOptions(headers), repeats: cursor !== undefined });
       reply.header('location', `${base}/runs/${begun.run_id}`);
+      if (cursor !== undefined) return goOn(responder, reply, own, begun, cursor);
       return responder.respond(reply, own, begun, body.mode ?? 'sync');
     },
   );
@@ -82,7 +88,10 @@ export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder:
       const { params, body, headers } = request;
       const own = access(request);
       responder.admit(own, body.mode ?? 'sync');
-      const begun = await own.resume(params.run_id.toLowerCase(), body.await_resume, runOptions(headers));
+      const cursor = repeatedAfter(request);
+      const options = { ...runOptions(headers), repeats: cursor !== undefined };
+      const begun = await own.resume(params.run_id.toLowerCase(), body.await_resume, options);
+      if (cursor !== undefined) return goOn(responder, reply, own, begun, cursor);
       return responder.respond(reply, own, begun, body.mode ?? 'sync');
     },
   );
@@ -244,12 +253,33 @@ interface NamedCursor {
   readonly name?: string;
 }
 
+/** The cursor of a client that repeats the request of a stream that broke. @throws RivuletError `cursor_invalid` */
+const repeatedAfter = (request: { headers: RunHeaders; body: { mode?: RunMode } }): NamedCursor | undefined =>
+  request.body.mode === 'stream' && request.headers['idempotency-key'] !== undefined ? lastEventId(request) : undefined;
+
+/** The events after a cursor, up to the one that settles the run after its request; 204 where the client has that. */
+async function goOn(
+  responder: Responder,
+  reply: FastifyReply,
+  own: Access,
+  { run_id, after: first }: AcceptedRun,
+  cursor: NamedCursor,
+): Promise<FastifyReply> {
+  reply.header('run-id', run_id);
+  reply.request.countedRun?.();
+  const outline = await outlineOf(own, run_id, cursor.after);
+  const { end } = boundsAfter(outline, first);
+  if (end !== undefined && cursor.after >= end && cursor.after <= outline.last) return reply.code(204).send();
+  const after = Math.max(cursor.after, first);
+  return responder.stream(reply, own, run_id, { ...cursor, after, until: 'settled' });
+}
+
 /** The last id has precedence: a browser that reconnects repeats the `?after=` of its first request. */
 const cursorOf = (request: Pick<FastifyRequest, 'headers'>, after = '0', lastId?: string): NamedCursor =>
   lastEventId(request) ?? { after: cursorIn(lastId ? 'lastEventId' : 'after', lastId || after) };
 
 /** @throws RivuletError `cursor_invalid` */
-function lastEventId({ headers }: Pick<FastifyRequest, 'headers'>): NamedCursor | undefined {
+function lastEventId({ headers }: { headers: IncomingHttpHeaders }): NamedCursor | undefined {
   const header = headers['last-event-id'];
   const name = 'Last-Event-ID';
   return header === undefined || header === '' ? undefined : { after: cursorIn(name, String(header)), name };

@@ -14,6 +14,8 @@ export interface AgUiRun {
   readonly runId: string;
   /** Whether the client reads what 1.0 has added. */
   readonly modern: boolean;
+  /** The names of the tools that the client runs. */
+  readonly tools: readonly string[];
   /** Whether the request itself cancels the run: to its client, that is no error. */
   readonly cancels?: boolean;
 }
@@ -254,13 +256,13 @@ class Group {
   }
 
   /**
-   * A tool of the client is a call without a result: the client runs it, and posts the result as a message of its next
+   * A tool that the client has is a call without a result: the client runs it, and posts the result as a message of its next
    * run. Any other question is an interrupt, which the next run of the client has to answer.
    */
   #ask(asked: AwaitRequest): void {
-    const { modern } = this.#request;
+    const { modern, tools } = this.#request;
     this.#close();
-    if (asked.tool !== undefined) {
+    if (asked.tool !== undefined && tools.includes(asked.tool.name)) {
       const { name, input = {} } = asked.tool;
       this.#call(name, input);
       // TanStack AI runs its tools at this event; others at the end of the run.

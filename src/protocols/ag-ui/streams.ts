@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { toLine } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
+import type { AgentRequest } from '../../core/request.ts';
 import type { Access } from '../../engine/access.ts';
 import type { RunOptions } from '../../engine/runs/create.ts';
 import type { Responder } from '../../http/respond.ts';
@@ -61,13 +62,15 @@ export class RunStreams {
 
   /** Creates a run, or answers the question of one. A request that came before gets the same run again. */
   async begin(reply: FastifyReply, own: Access, posted: Posted): Promise<FastifyReply> {
-    const run = runOf(posted.body);
     const answer = answerIn(posted.body);
     const taken = answer === undefined ? undefined : await take(own, posted, answer);
     if (answer === undefined || taken === undefined) {
       const { run_id } = await create(own, posted);
+      const run = runOf(posted.body, requestOf(posted.body));
       return this.#send(reply, own, { run_id, run, from: beginning });
     }
+    // The tools of the request that has made the run, which later readers of this turn get as well.
+    const run = runOf(posted.body, await own.request(answer.run_id));
     return this.#send(reply, own, {
       run_id: answer.run_id,
       run: { ...run, cancels: answer.message === undefined },
@@ -117,11 +120,13 @@ export class RunStreams {
 
   /** What the frames for a reader say of its run. */
   async #readerOf(own: Access, { run_id, runId, threadId, protocolVersion }: ReadRun): Promise<AgUiRun> {
-    const { conversation, metadata } = await own.request(run_id);
+    const request = await own.request(run_id);
+    const { conversation, metadata } = request;
     return {
       threadId: threadId ?? conversation ?? run_id,
       runId,
       modern: isModern(protocolVersion ?? metadata?.protocolVersion),
+      tools: namesOf(request),
     };
   }
 
@@ -143,10 +148,13 @@ export class RunStreams {
   }
 }
 
-const runOf = ({ threadId, runId, protocolVersion }: RunAgentInput): AgUiRun => ({
+const namesOf = ({ tools = [] }: AgentRequest): string[] => tools.map(({ name }) => name);
+
+const runOf = ({ threadId, runId, protocolVersion }: RunAgentInput, request: AgentRequest): AgUiRun => ({
   threadId,
   runId,
   modern: isModern(protocolVersion),
+  tools: namesOf(request),
 });
 
 const optionsOf = (posted: Posted): RunOptions => ({

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
@@ -58,8 +59,13 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
       const chat = read(body, asked);
       responder.admit(own, 'stream');
       const approvals = asked || (chat.kind === 'reply' && (await wantsApprovals(own, chat.run_id)));
-      const turn = await begin(own, params.agent, chat, runOptions(headers));
+      // A client that repeats the request of a stream that broke goes on as by GET.
+      const cursor = headers['idempotency-key'] === undefined ? undefined : lastEventId(request);
+      const turn = await begin(own, params.agent, chat, { ...runOptions(headers), repeats: cursor !== undefined });
       reply.request.countedRun?.();
+      if (cursor !== undefined) {
+        return streamTurn(responder, reply, own, { turn, from: cursor, approvals, joins: true, mode: 'events' });
+      }
       const from = turn.after === 0 ? beginning : after(turn.after);
       return streamTurn(responder, reply, own, { turn, from, approvals, joins: false, mode: 'run' });
     },
@@ -74,22 +80,21 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
       schema: { hide: true, params: ChatParams, querystring: StreamQuery },
     },
     async (request, reply) => {
-      const { params, query, headers } = request;
+      const { params, query } = request;
       const own = access(request);
-      const id = String(headers['last-event-id'] ?? '');
-      const hasCursor = id !== '' || query.startIndex !== undefined;
+      const cursor = lastEventId(request);
+      const hasCursor = cursor !== undefined || query.startIndex !== undefined;
       const turn = await turnOf(own, agentIn(params), params.id);
       if (turn === undefined && hasCursor) throw fail('run_unknown', params.id);
       // A chat that is loaded has the answers of final runs; a second stream of one would show it twice.
       if (turn === undefined || (!hasCursor && (await isOver(own, turn.run_id)))) return reply.code(204).send();
       const approvals = query.approvals ?? (await wantsApprovals(own, turn.run_id));
-      let from = beginning;
-      if (id !== '') from = positionAfter(id);
-      else if (query.startIndex !== undefined) {
+      let from = cursor ?? beginning;
+      if (cursor === undefined && query.startIndex !== undefined) {
         from = await positionAfterChunks(own, turn, query.startIndex, uiStreamFor({ approvals, joins: false }));
       }
       responder.admit(own, 'stream');
-      const joins = id !== '' || query.startIndex === undefined;
+      const joins = cursor !== undefined || query.startIndex === undefined;
       return streamTurn(responder, reply, own, { turn, from, approvals, joins, mode: 'events' });
     },
   );
@@ -154,6 +159,12 @@ function streamTurn(
   const until = mode === 'run' ? 'settled' : isSettled;
   const projection = uiStreamFor({ approvals, joins });
   return responder.project(reply, own, run_id, { projection, from, until, mode, end: endOf });
+}
+
+/** @throws RivuletError `cursor_invalid` */
+function lastEventId({ headers }: { headers: IncomingHttpHeaders }): Position | undefined {
+  const id = String(headers['last-event-id'] ?? '');
+  return id === '' ? undefined : positionAfter(id);
 }
 
 const isSettled = ({ settled }: Open): boolean => settled !== undefined;

@@ -95,6 +95,8 @@ export class Calls {
   /** Begins a run, or goes on with one that has asked. */
   async call(calling: Calling): Promise<FastifyReply> {
     const { reply, own, client, request } = calling;
+    const eventId = reply.request.headers['last-event-id'] ?? '';
+    if (eventId !== '') return this.resume(reply, own, String(eventId), request.id);
     const params = callIn(request);
     const manifest = findTool(own, params.name);
     const meta = params._meta ?? {};
@@ -118,9 +120,10 @@ export class Calls {
     return reply.send(resultOf(request.id, taskBegun(own, accepted.run)));
   }
 
-  /** The rest of a stream that broke, after the event that its client has. */
-  async resume(reply: FastifyReply, own: Access, eventId: string): Promise<FastifyReply> {
+  /** The rest of a stream that broke, after the event that its client has. `id`: that of a call that is sent again. */
+  async resume(reply: FastifyReply, own: Access, eventId: string, id?: RpcId): Promise<FastifyReply> {
     const { run_id, call, n } = placeIn(eventId);
+    if (id !== undefined && id !== call.id) throw fail('cursor_invalid', 'Last-Event-ID', eventId.slice(0, 100));
     const agent = await own.check(run_id);
     this.#parts.responder.admit(own, 'stream');
     reply.header('Run-ID', run_id);
@@ -168,13 +171,18 @@ export class Calls {
 
   #optionsOf({ client, headers, request }: Calling, isTask: boolean): RunOptions {
     const { idempotency_key, ...options } = runOptions(headers);
-    const key = idempotency_key ?? (client.session === undefined ? undefined : callKey(client.session, request.id));
+    const id = client.session === undefined ? undefined : callKey(client.session, request.id);
+    const key = idempotency_key ?? id;
     // To close the stream is to cancel the call, unless the client comes back with the id of its last event.
     const seconds = Math.max(minGrace, 2 * this.#parts.responder.retry) / 1_000;
     return {
       ...(client.modern && !isTask && { on_disconnect: `grace=${seconds}` as const }),
       ...options,
-      ...(key !== undefined && { idempotency_key: key, key_scope: keyScope }),
+      ...(key !== undefined && {
+        idempotency_key: key,
+        key_scope: keyScope,
+        key_while_open: idempotency_key === undefined,
+      }),
     };
   }
 
@@ -276,8 +284,8 @@ const minGrace = 2_000;
 
 const readsStreams = ({ request }: FastifyReply): boolean => listsValue(request.headers.accept, 'text/event-stream');
 
-/** The key of a call of an older client: within a session, an id is used once. */
-const callKey = (session: string, id: RpcId): string => `${session} ${JSON.stringify(id)}`.slice(0, 255);
+/** The key of a call of an older client. Within a session, an id stands for one open call. */
+const callKey = (session: string, id: RpcId): string => `${session} ${JSON.stringify(id)}`;
 
 const requestOf = ({ name }: CallParams): AgentRequest => ({ protocol: 'mcp', metadata: { tool: name } });
 

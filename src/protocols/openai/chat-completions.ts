@@ -10,7 +10,6 @@ import { answerCall } from './answers.ts';
 import { type ChatState, chatErrorFrame, chatProjection, completionObject } from './chat-projection.ts';
 import { type AskedCompletion, ChatRequest, readChatRequest } from './chat-request.ts';
 import { errorInStream } from './errors.ts';
-import { askUser } from './output-items.ts';
 
 /** OpenAI's Chat Completions: the client has the history, and no means to come back to a run. */
 export const chatRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder }) => {
@@ -34,7 +33,7 @@ export const chatRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app
       const projection = chatProjection({
         usage: stream && stream_options?.include_usage === true,
         whole: !stream,
-        asksUser: asked.request.tools?.some(({ name }) => name === askUser) === true,
+        tools: (asked.request.tools ?? []).map(({ name }) => name),
       });
       const ended = ({ outcome }: ChatState): string => {
         // As if the client had disconnected: it has no way to answer. An error means that the run has ended.

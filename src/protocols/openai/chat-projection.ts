@@ -10,7 +10,7 @@ import { errorInStream } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId } from './ids.ts';
 import { LinkPlaces } from './link-places.ts';
-import { askUser, callOfQuestion, linkTo, urlCitation } from './output-items.ts';
+import { callOfQuestion, linkTo, urlCitation } from './output-items.ts';
 import { countsOf, seconds } from './response-object.ts';
 
 // A log as chat completions: one until the run first awaits, and one more for each time that it goes on.
@@ -19,8 +19,8 @@ import { countsOf, seconds } from './response-object.ts';
 export interface ChatOptions {
   /** A last chunk with the usage. */
   readonly usage: boolean;
-  /** The client has a tool to answer questions with. */
-  readonly asksUser: boolean;
+  /** The names of the client's tools, which answer questions. */
+  readonly tools: readonly string[];
   /** The state has the whole text, for a client that does not stream. */
   readonly whole: boolean;
 }
@@ -247,8 +247,9 @@ function addReasoning(state: ChatState, text: string, chunks: Chunks): ChatState
 function awaiting(before: ChatState, request: AwaitRequest | undefined, chunks: Chunks): ChatState {
   const { run } = before;
   if (run === undefined || request === undefined) return before;
-  const call = callOfQuestion(request);
-  if (request.tool === undefined && !(chunks.options.asksUser && call.name === askUser)) {
+  const { tools } = chunks.options;
+  const call = callOfQuestion(request, tools);
+  if (!tools.includes(call.name)) {
     const asked = addText({ ...before, isNext: before.said }, insideOf(questionText(request)), chunks);
     chunks.add(asked, '{}', 'stop');
     chunks.end(asked, undefined);

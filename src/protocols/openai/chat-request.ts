@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { fail } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import { Contents, partsOf, textOfContents } from './content.ts';
@@ -76,8 +75,8 @@ export interface AskedCompletion {
 export function readChatRequest(body: ChatRequest): AskedCompletion {
   const transcript = new Transcript(body.model);
   for (const [index, message] of body.messages.entries()) addMessage(transcript, message, `messages[${index}]`);
+  transcript.end('messages');
   const { messages, instructions } = transcript;
-  if (messages.length === 0) throw fail('validation_failed', 'messages', 'expected a message of the user');
   const last = body.messages.at(-1);
   const path = `messages[${body.messages.length - 1}].content`;
   const answer =

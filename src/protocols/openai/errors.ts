@@ -46,7 +46,16 @@ export function sendError(reply: FastifyReply, answer: Answer): void {
 }
 
 /** The code of a failed run: its agent's own, where it has one. */
-export const codeOf = ({ code, data }: ErrorBody): string => (typeof data?.code === 'string' ? data.code : code);
+const codeOf = ({ code, data }: ErrorBody): string => (typeof data?.code === 'string' ? data.code : code);
+
+const typeOf = ({ code }: ErrorBody): string => (code === 'server_error' ? code : 'invalid_request_error');
+
+/** The error of a failed response. OpenAI's has no type; `@ai-sdk/openai` reads no answer without one. */
+export const responseError = (error: ErrorBody) => ({
+  code: codeOf(error),
+  message: error.message,
+  type: typeOf(error),
+});
 
 /** An error in a stream. Clients look for `error` in the data of any event, and throw. */
 export const errorFrame = (error: ErrorBody): string =>
@@ -54,7 +63,7 @@ export const errorFrame = (error: ErrorBody): string =>
 
 export const errorInStream = (error: ErrorBody): OpenAiError => ({
   message: error.message,
-  type: error.code === 'server_error' ? 'server_error' : 'invalid_request_error',
+  type: typeOf(error),
   param: null,
   code: typeof error.data?.reason === 'string' ? error.data.reason : codeOf(error),
 });

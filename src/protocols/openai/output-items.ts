@@ -29,10 +29,11 @@ export function urlCitation(
 /** The name of the tool by which a client answers a question that is not one for a tool of its own. */
 export const askUser = 'ask_user';
 
-/** How an agent's question is asked: a call of the client's tool that it names, or of `ask_user`. */
-export function callOfQuestion(request: AwaitRequest): { name: string; arguments: string } {
+/** How an agent's question is asked: a call of the tool that it names, where the client has that, or of `ask_user`. */
+export function callOfQuestion(request: AwaitRequest, tools: readonly string[]): { name: string; arguments: string } {
   const { tool, schema } = request;
-  if (tool !== undefined) return { name: tool.name, arguments: JSON.stringify(tool.input ?? {}) };
+  if (tool !== undefined && tools.includes(tool.name))
+    return { name: tool.name, arguments: JSON.stringify(tool.input ?? {}) };
   return { name: askUser, arguments: JSON.stringify({ message: questionText(request), ...(schema && { schema }) }) };
 }
 

@@ -1,6 +1,7 @@
 import { toLine } from '../../core/encode.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { RunUsage } from '../../schema/run.ts';
+import type { responseError } from './errors.ts';
 
 // A response as its object, in answers and in the first and last frames of its stream.
 
@@ -19,7 +20,7 @@ export interface ResponseProgress {
   /** The finished items, as the inside of a JSON list. */
   readonly output: string;
   readonly usage: RunUsage | undefined;
-  readonly error: { readonly code: string; readonly message: string } | undefined;
+  readonly error: ReturnType<typeof responseError> | undefined;
 }
 
 export const isOver = ({ status }: ResponseProgress): boolean => status !== 'in_progress' && status !== 'queued';
@@ -28,6 +29,8 @@ export const isOver = ({ status }: ResponseProgress): boolean => status !== 'in_
 export interface Echo {
   readonly previous: string | null;
   readonly background: boolean;
+  /** The names of the client's tools. */
+  readonly tools: readonly string[];
   readonly fields: string;
 }
 
@@ -63,7 +66,12 @@ export function echoOf({ instructions, metadata = {}, tools = [], conversation }
     background,
     ...(conversation !== undefined && { conversation: { id: conversation } }),
   };
-  return { previous: typeof previous === 'string' ? previous : null, background, fields: toLine(fields).slice(1, -1) };
+  return {
+    previous: typeof previous === 'string' ? previous : null,
+    background,
+    tools: tools.map(({ name }) => name),
+    fields: toLine(fields).slice(1, -1),
+  };
 }
 
 /** The response as JSON. */

@@ -5,7 +5,7 @@ import type { Event } from '../../schema/event.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
-import { codeOf } from './errors.ts';
+import { responseError } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
 import { LinkPlaces } from './link-places.ts';
@@ -348,7 +348,7 @@ function added(state: ResponsesState, { n, frames }: Step, item: WholeItem): Res
 function awaiting(before: ResponsesState, request: AwaitRequest | undefined, step: Step): ResponsesState {
   const { run } = before;
   if (run === undefined || request === undefined) return before;
-  const { name, arguments: args } = callOfQuestion(request);
+  const { name, arguments: args } = callOfQuestion(request, step.echo.tools);
   const call_id = callId(run.run_id, step.n);
   const state = added(closed(before, 'completed', step), step, {
     prefix: 'fc',
@@ -375,7 +375,7 @@ function ended(before: ResponsesState, { status, error, usage, finished_at }: Ru
       status: outcome,
       completed_at: outcome === 'completed' && finished_at !== undefined ? seconds(finished_at) : undefined,
       usage,
-      error: error && { code: codeOf(error), message: error.message },
+      error: error && responseError(error),
     },
     step,
   );

@@ -2,46 +2,17 @@ import { type Static, Type } from '@sinclair/typebox';
 import { fail } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { MessageInput } from '../../schema/message.ts';
-import { Contents, partsOf, textOfContents } from './content.ts';
+import { partsOf, textOfContents } from './content.ts';
+import { AnyItem, isOwn, type OwnItems, ownItems } from './foreign-items.ts';
 import { conversationText } from './ids.ts';
+import { Id, type Item } from './items.ts';
 import { type CallAnswer, chosen, clientTools, Transcript } from './transcript.ts';
-
-const Text = Type.String();
-const Id = Type.String({ minLength: 1, maxLength: 255 });
-const Output = Type.Optional(Type.String());
-const Summary = Type.Array(Type.Object({ text: Text }), { maxItems: 1_000 });
-const Role = Type.Union([
-  Type.Literal('user'),
-  Type.Literal('assistant'),
-  Type.Literal('system'),
-  Type.Literal('developer'),
-]);
-
-const Item = Type.Union([
-  Type.Object({ type: Type.Literal('function_call'), call_id: Id, name: Id, arguments: Text }),
-  Type.Object({ type: Type.Literal('function_call_output'), call_id: Id, output: Contents }),
-  Type.Object({
-    type: Type.Literal('reasoning'),
-    summary: Type.Optional(Summary),
-    content: Type.Optional(Summary),
-  }),
-  Type.Object({ type: Type.Literal('mcp_call'), name: Id, arguments: Text, output: Output }),
-  Type.Object({ type: Type.Literal('image_generation_call'), result: Output, output_format: Output }),
-  Type.Object({ type: Type.Literal('item_reference'), id: Id }),
-  Type.Object({
-    type: Type.Optional(Type.Literal('message')),
-    role: Role,
-    content: Contents,
-    status: Type.Optional(Type.Unknown()),
-  }),
-]);
-export type Item = Static<typeof Item>;
 
 /** The body of `POST /responses`. Fields that it does not list are ignored, or passed to the agent: see `passed`. */
 export const ResponseRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 255, description: 'the name of an agent' }),
-    input: Type.Union([Type.String(), Type.Array(Item, { minItems: 1, maxItems: 10_000 })]),
+    input: Type.Union([Type.String(), Type.Array(AnyItem, { minItems: 1, maxItems: 10_000 })]),
     instructions: Type.Optional(Type.String()),
     previous_response_id: Type.Optional(Id),
     conversation: Type.Optional(Type.Union([Id, Type.Object({ id: Id })])),
@@ -91,7 +62,8 @@ export interface AskedResponse {
 
 /** The ids of items that clients need not repeat. */
 export function referencesIn({ input }: ResponseRequest): string[] {
-  return typeof input === 'string' ? [] : input.flatMap((item) => (item.type === 'item_reference' ? [item.id] : []));
+  if (typeof input === 'string') return [];
+  return input.flatMap((item) => (isOwn(item) && item.type === 'item_reference' ? [item.id] : []));
 }
 
 /** `known` has the items that `referencesIn` names. @throws RivuletError `validation_failed` */
@@ -102,8 +74,8 @@ export function readResponseRequest(body: ResponseRequest, known: ReadonlyMap<st
     throw fail('validation_failed', 'conversation', 'send this or previous_response_id, not both');
   }
   const transcript = new Transcript(model);
-  transcript.instruct(instructions);
-  const items: Item[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  const { items, ignored }: OwnItems =
+    typeof input === 'string' ? { items: [{ role: 'user', content: input }], ignored: [] } : ownItems(input);
   const last = items.at(-1);
   const path = `input[${items.length - 1}].output`;
   const answer =
@@ -111,23 +83,24 @@ export function readResponseRequest(body: ResponseRequest, known: ReadonlyMap<st
       ? { call_id: last.call_id, parts: partsOf(last.output, path), path }
       : undefined;
   // An answer to a response of this server comes without the call; in a conversation, a list of its own may have both.
-  const isAlone = items.every(({ type }) => type === 'function_call_output');
+  const isAlone = items.every((item) => item?.type === 'function_call_output');
   const isAnswer = answer !== undefined && (previous_response_id !== undefined || (given !== undefined && isAlone));
-  if (isAnswer && items.some((item) => item.type === undefined || item.type === 'message')) {
+  if (isAnswer && items.some((item) => item !== undefined && 'role' in item)) {
     throw fail('validation_failed', 'input', 'expected nothing but the function_call_output that answers the call');
   }
   for (const [index, item] of isAnswer ? [] : items.entries()) {
-    if (!isSaidAgain(resolved(item, known), resolved(items[index + 1], known)))
+    if (item !== undefined && !isSaidAgain(resolved(item, known), resolved(items[index + 1], known)))
       addItem(transcript, item, `input[${index}]`, known);
   }
+  if (!isAnswer) transcript.end('input');
+  transcript.instruct(instructions, 'first');
   const { messages } = transcript;
-  if (messages.length === 0 && !isAnswer) throw fail('validation_failed', 'input', 'expected a message of the user');
   const offered = clientTools(tools);
   const request: AgentRequest = {
     protocol: 'openai',
     ...(given !== undefined && { conversation: given }),
     ...(transcript.instructions !== undefined && { instructions: transcript.instructions }),
-    metadata: chosen(body, passed),
+    metadata: { ...chosen(body, passed), ...(ignored.length > 0 && { ignored_items: ignored }) },
     ...(offered.length > 0 && { tools: offered }),
   };
   return { messages, request, conversation: given === undefined ? undefined : conversationText(given), answer };

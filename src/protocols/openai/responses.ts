@@ -12,14 +12,9 @@ import { RunHeaders } from '../../schema/api.ts';
 import { answerCall } from './answers.ts';
 import { errorFrame } from './errors.ts';
 import { placeOfCall, responseId, runOfItem } from './ids.ts';
+import type { Item } from './items.ts';
 import { responseObject } from './response-object.ts';
-import {
-  type AskedResponse,
-  type Item,
-  ResponseRequest,
-  readResponseRequest,
-  referencesIn,
-} from './responses-request.ts';
+import { type AskedResponse, ResponseRequest, readResponseRequest, referencesIn } from './responses-request.ts';
 import type { ResponseOptions, StoredResponse, StoredResponses } from './stored-responses.ts';
 
 /** Creates responses: new runs, and the answers to what runs await. */

@@ -6,9 +6,9 @@ import { type Projection, Projector } from '../../http/sse/projection.ts';
 import type { ProtocolOptions } from '../protocol.ts';
 import { startOf } from '../turns.ts';
 import { turnOfResponse } from './ids.ts';
+import type { Item } from './items.ts';
 import { type Echo, echoOf, responseObject } from './response-object.ts';
 import { type CurrentResponse, type ResponsesState, responsesProjection } from './responses-projection.ts';
-import type { Item } from './responses-request.ts';
 
 /** What the routes of responses share. */
 export interface ResponseOptions extends ProtocolOptions {

@@ -33,8 +33,22 @@ export class Transcript {
     return this.#instructions.length === 0 ? undefined : this.#instructions.join('\n\n');
   }
 
-  instruct(text: string | undefined): void {
-    if (text !== undefined && text !== '') this.#instructions.push(text);
+  instruct(text: string | undefined, place: 'first' | 'last' = 'last'): void {
+    if (text === undefined || text === '') return;
+    if (place === 'first') this.#instructions.unshift(text);
+    else this.#instructions.push(text);
+  }
+
+  /**
+   * Ends the list. Where it has only system and developer messages, as that of a chat front end that asks for a title,
+   * they are what the user says: an agent answers messages. @throws RivuletError `validation_failed`
+   */
+  end(path: string): void {
+    if (this.messages.length > 0) return;
+    const content = this.instructions;
+    if (content === undefined) throw fail('validation_failed', path, 'expected a message; there is none with a text');
+    this.#instructions.length = 0;
+    this.user([{ content_type: 'text/plain', content }]);
   }
 
   user(parts: MessagePart[]): void {

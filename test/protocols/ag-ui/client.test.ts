@@ -38,6 +38,7 @@ const approves = agent('approves', (_, context) =>
     .await('May I?', { schema: { type: 'boolean' } })
     .pipe(map(({ message }) => `You said ${message.parts[0]?.content}.`)),
 );
+const browse = { name: 'browse', description: 'opens a page', parameters: { type: 'object' } };
 const browses = agent('browses', (_, context) =>
   concat(
     of('Let me look. '),
@@ -106,7 +107,7 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
       },
     ];
     const client = clientOf('sees', history, { initialState: { page: 3 } });
-    const tools = [{ name: 'browse', description: 'opens a page', parameters: { type: 'object' } }];
+    const tools = [browse];
     await client.go({
       runId: `sees ${modern}`,
       tools,
@@ -171,7 +172,7 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
   it('runs a tool that the agent asks for, and posts its result as a message', async () => {
     const client = clientOf('browses');
     const asked: object[] = [];
-    await client.go({}, { onCustomEvent: ({ event }: { event: object }) => void asked.push(event) });
+    await client.go({ tools: [browse] }, { onCustomEvent: ({ event }: { event: object }) => void asked.push(event) });
     // At which TanStack AI runs its tools.
     expect(asked).toMatchObject([{ name: 'tool-input-available', value: { toolName: 'browse' } }]);
     const { id, toolCalls } = client.messages.at(-1) as unknown as { id: string; toolCalls: { function: object }[] };
@@ -179,6 +180,19 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
     expect(toolCalls[0]?.function).toEqual({ name: 'browse', arguments: '{"url":"https://example.com/"}' });
     client.addMessage({ id: 'result', role: 'tool', toolCallId: id, content: 'hello' });
     await client.go();
+    expect(client.messages.at(-1)?.content).toBe('It says hello.');
+  });
+
+  it('is asked a question where it has not the tool that the agent asks for', async () => {
+    const client = clientOf('browses');
+    const runId = crypto.randomUUID();
+    await client.go({ runId, tools: [{ ...browse, name: 'other' }] });
+    expect(client.messages.at(-1)).not.toHaveProperty('toolCalls');
+    expect(client.pendingInterrupts).toMatchObject([{ message: 'the page', reason: 'input_required' }]);
+    const again = await served.get(`/ag-ui/browses/runs/${runId}`);
+    expect(await again.text()).toContain('"message":"the page"');
+    const [{ id } = { id: '' }] = client.pendingInterrupts;
+    await client.go({ resume: [{ interruptId: id, status: 'resolved', payload: 'hello' }] });
     expect(client.messages.at(-1)?.content).toBe('It says hello.');
   });
 

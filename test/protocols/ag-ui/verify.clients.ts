@@ -65,7 +65,7 @@ function answerTool(client: TestClient, line: string | undefined): void {
 }
 
 describe.each(generations)('the official client %s', (_, make, modern) => {
-  const run: AgUiRun = { threadId: 'a thread', runId: 'a run', modern };
+  const run: AgUiRun = { threadId: 'a thread', runId: 'a run', modern, tools: ['browse'] };
 
   it('accepts the frames of any log, and has the same after any cut, with a cursor or with snapshots', async () => {
     vi.spyOn(console, 'warn').mockImplementation(() => {});
@@ -137,5 +137,5 @@ describe('patches of the state', () => {
 
 describe('the projection of AG-UI', () => {
   it('goes on exactly after any frame of any log', () =>
-    expectExactRest(agUiFrames({ threadId: 'a thread', runId: 'a run', modern: true })));
+    expectExactRest(agUiFrames({ threadId: 'a thread', runId: 'a run', modern: true, tools: ['browse'] })));
 });

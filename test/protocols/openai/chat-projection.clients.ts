@@ -7,7 +7,7 @@ import { logs } from '../../support/logs.ts';
 import { expectExactRest, framesOf } from '../continues.ts';
 import { expectAllTokens } from './all-tokens.ts';
 
-const projection = chatProjection({ usage: true, asksUser: false, whole: true });
+const projection = chatProjection({ usage: true, tools: ['browse'], whole: true });
 
 describe('chat completions of any log', () => {
   it('continue exactly after any frame', () => expectExactRest(projection));

@@ -117,6 +117,17 @@ describe('Chat Completions, with the official client', () => {
     expect(JSON.parse(call.function.arguments)).toEqual({ message: 'May I?', schema: { type: 'boolean' } });
   });
 
+  it('asks a question in its text for a tool that the client has not', async () => {
+    const tools: ChatCompletionTool[] = [{ type: 'function', function: { name: 'other' } }];
+    const asked = await client.chat.completions.create({ model: 'weather', messages: [user('go')], tools });
+    const [choice] = asked.choices;
+    expect([choice?.finish_reason, choice?.message.tool_calls, choice?.message.content]).toEqual([
+      'stop',
+      undefined,
+      'One moment. \n\nThe weather, please.',
+    ]);
+  });
+
   it('gives the whole list to another agent, where the client has changed it', async () => {
     const tools = [getWeather];
     const asked = await client.chat.completions.create({ model: 'weather', messages: [user('go')], tools });

@@ -50,9 +50,9 @@ describe('requests that are refused', () => {
         { param: 'input[0].content[0].image_url' },
       ],
       [
-        post('/v1/responses', { model: 'echo', input: [{ role: 'system', content: 'x' }] }),
+        post('/v1/responses', { model: 'echo', input: [{ role: 'system', content: '' }] }),
         400,
-        { message: 'input: expected a message of the user.' },
+        { message: 'input: expected a message; there is none with a text.' },
       ],
       [
         post('/v1/responses', { model: 'echo', input: 'x', conversation: 'c', previous_response_id: `resp_${run}` }),

@@ -136,6 +136,15 @@ describe('Responses, with the official client', () => {
     expect(text).toContain('Thanks.');
   });
 
+  it('asks by ask_user for a tool that the client has not, and goes on with the answer', async () => {
+    const asked = await client.responses.create({ model: 'weather', input: 'How is the weather?' });
+    const { name, arguments: args, call_id } = callOf(asked);
+    expect([name, JSON.parse(args)]).toEqual(['ask_user', { message: 'The weather, please.' }]);
+    const input = [{ type: 'function_call_output' as const, call_id, output: 'sunny' }];
+    const { output_text } = await client.responses.create({ model: 'weather', previous_response_id: asked.id, input });
+    expect(output_text).toBe('It is sunny.');
+  });
+
   it('asks the client to run its own tool, also without an id of the response before', async () => {
     const tools = [
       {
@@ -302,7 +311,7 @@ describe('Responses, with the official client', () => {
   });
 
   it('reports a failure as the response’s, in each way to read it', async () => {
-    const error = { code: 'server_error', message: 'It broke.' };
+    const error = { code: 'server_error', message: 'It broke.', type: 'server_error' };
     const created = await client.responses.create({ model: 'broken', input: 'go' });
     expect([created.status, created.error, created.output_text]).toEqual(['failed', error, 'half ']);
     const streamed = await client.responses.stream({ model: 'broken', input: 'go' }).finalResponse();

@@ -1,0 +1,66 @@
+import { createOpenResponses } from '@ai-sdk/open-responses';
+import { createOpenAI } from '@ai-sdk/openai';
+import { ChatOpenAI } from '@langchain/openai';
+import { Agent, OpenAIProvider, Runner } from '@openai/agents';
+import { generateText, streamText } from 'ai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listen, type Served } from '../../support/serve.ts';
+import { all } from './agents.ts';
+
+// What clients make of a failed run is in docs/openai.md.
+
+let served: Served;
+beforeAll(async () => {
+  served = await listen(all, { docs: false, playground: false });
+});
+afterAll(() => served.app.close());
+
+const baseURL = (): string => `${served.url}/v1`;
+
+describe('a failed run, by Responses', () => {
+  it('is an error with its message in @ai-sdk/openai, with a stream and without', async () => {
+    const model = createOpenAI({ baseURL: baseURL(), apiKey: 'none' })('broken');
+    await expect(generateText({ model, prompt: 'go', maxRetries: 0 })).rejects.toThrow('It broke.');
+    const errors: unknown[] = [];
+    const { finishReason } = streamText({
+      model,
+      prompt: 'go',
+      maxRetries: 0,
+      onError: ({ error }) => void errors.push(error),
+    });
+    expect(await finishReason).toBe('error');
+    expect(errors).toMatchObject([{ message: 'It broke.' }]);
+  });
+
+  it('is the text so far in @ai-sdk/open-responses; with a stream, the finish reason says that it failed', async () => {
+    const model = createOpenResponses({ name: 'rivulet', url: `${baseURL()}/responses` })('broken');
+    expect((await generateText({ model, prompt: 'go' })).text).toBe('half ');
+    expect(await streamText({ model, prompt: 'go' }).finishReason).toBe('error');
+  });
+
+  it('is an error in @langchain/openai without a stream; with one, the text so far', async () => {
+    const fields = { model: 'broken', apiKey: 'none', configuration: { baseURL: baseURL() }, maxRetries: 0 };
+    const model = new ChatOpenAI({ ...fields, useResponsesApi: true });
+    await expect(model.invoke('go')).rejects.toThrow('It broke.');
+    let text = '';
+    for await (const chunk of await model.stream('go')) text += chunk.text;
+    expect(text).toBe('half ');
+    const completions = new ChatOpenAI(fields);
+    await expect(completions.invoke('go')).rejects.toThrow('It broke.');
+    const read = async () => {
+      for await (const { text: more } of await completions.stream('go')) text += more;
+    };
+    await expect(read()).rejects.toThrow('It broke.');
+  });
+
+  it('is the text so far in @openai/agents, and an error by Chat Completions', async () => {
+    const runnerOf = (useResponses: boolean) =>
+      new Runner({
+        modelProvider: new OpenAIProvider({ baseURL: baseURL(), apiKey: 'none', useResponses }),
+        tracingDisabled: true,
+      });
+    const agent = new Agent({ name: 'test', model: 'broken' });
+    expect((await runnerOf(true).run(agent, 'go')).finalOutput).toBe('half ');
+    await expect(runnerOf(false).run(agent, 'go')).rejects.toThrow('It broke.');
+  });
+});
