@@ -3,6 +3,8 @@ import {
   type AgentContext,
   AgentError,
   type AgentOutput,
+  cutOffNotes,
+  cutOffOf,
   defineAgent,
   type Message,
   type MessagePart,
@@ -58,8 +60,14 @@ interface Chat {
 
 type ChatMessage = OpenAI.ChatCompletionMessageParam;
 
-/** A token; or the calls of tools and the tokens used, at the end of the model's answer. */
-type Answer = string | { readonly calls: readonly ToolCall[]; readonly usage?: RunUsage | undefined };
+/** A token; or the calls of tools, the tokens used and why it is not whole, at the end of the model's answer. */
+type Answer =
+  | string
+  | {
+      readonly calls: readonly ToolCall[];
+      readonly usage?: RunUsage | undefined;
+      readonly cutOff?: 'length' | 'content_filter';
+    };
 interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -89,7 +97,7 @@ function converse(chat: Chat, messages: readonly ChatMessage[], round = 1): Obse
         }
         calls = item.calls;
         if (item.usage !== undefined) context.usage(item.usage);
-        return EMPTY;
+        return item.cutOff === undefined ? EMPTY : of({ role: 'agent', parts: [], finish_reason: item.cutOff });
       }),
     );
   const results: ChatMessage[] = [];
@@ -167,7 +175,11 @@ function answer(
           const { id, function: asked } = called;
           return { id, name: asked.name, args: asked.arguments };
         });
-        subscriber.next({ calls, usage: usage && usageOf(usage) });
+        const reason = choice?.finish_reason;
+        // A call that was cut off has half of its arguments.
+        if (reason === 'length' || reason === 'content_filter')
+          subscriber.next({ calls: [], usage: usage && usageOf(usage), cutOff: reason });
+        else subscriber.next({ calls, usage: usage && usageOf(usage) });
         subscriber.complete();
       },
       (error) => {
@@ -186,7 +198,8 @@ const usageOf = ({ total_tokens, prompt_tokens, completion_tokens }: OpenAI.Comp
 });
 
 function toChat(message: Message): ChatMessage {
-  const content = textOf(message);
+  const cutOff = cutOffOf(message);
+  const content = cutOff === undefined ? textOf(message) : `${textOf(message)}\n\n[${cutOffNotes[cutOff]}]`;
   if (message.role !== 'user') return { role: 'assistant', content };
   const images = message.parts.flatMap(imageOf);
   return { role: 'user', content: images.length === 0 ? content : [{ type: 'text', text: content }, ...images] };

@@ -48,7 +48,10 @@ export type { Principal, Scope } from './core/principal.ts';
 export type { QuotaRule, QuotaState, Quotas } from './core/quotas.ts';
 export type { AgentRequest, ClientTool, RunInput } from './core/request.ts';
 export {
+  type CutOff,
   canBecome,
+  cutOffNotes,
+  cutOffOf,
   fold,
   isFinal,
   isInterrupted,

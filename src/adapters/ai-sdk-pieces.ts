@@ -1,4 +1,5 @@
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage } from 'ai';
+import type { CutOff } from '../core/run-state.ts';
 import type { RunUsage } from '../schema/run.ts';
 import { goOn } from './conversation.ts';
 
@@ -24,7 +25,7 @@ export type Piece =
   | (Call & { readonly type: 'tool-error'; readonly ofProvider: boolean; readonly error: string })
   | { readonly type: 'denied'; readonly toolCallId: string; readonly toolName: string }
   | (Call & { readonly type: 'approval'; readonly approvalId: string; readonly signature?: string })
-  | { readonly type: 'step-end'; readonly usage: Partial<RunUsage> }
+  | { readonly type: 'step-end'; readonly usage: Partial<RunUsage>; readonly cutOff?: CutOff }
   | { readonly type: 'end' }
   /** A crash cut the stream off here. `messageEnds`: the model had called tools, so its next call is a new message. */
   | { readonly type: 'cut'; readonly messageEnds: boolean };

@@ -18,7 +18,16 @@ import {
   settledIn,
 } from './ai-sdk-pieces.ts';
 import { askApproval } from './approval.ts';
-import { contentsOf, conversation, endOfMessage, toolStep, usageOf } from './conversation.ts';
+import {
+  brokenOff,
+  contentsOf,
+  conversation,
+  cutOffFrom,
+  cutOffMessage,
+  endOfMessage,
+  toolStep,
+  usageOf,
+} from './conversation.ts';
 
 /** What `streamText` and `agent.stream` return, as far as the adapter reads it. */
 export interface AiSdkStream {
@@ -203,7 +212,14 @@ function wholePiece(part: TextStreamPart<ToolSet>): Piece | undefined {
     }
     case 'finish-step': {
       const { totalTokens, inputTokens, outputTokens } = part.usage;
-      return { type: 'step-end', usage: usageOf(inputTokens, outputTokens, totalTokens) };
+      // A provider that got no end mark has no reason of its own.
+      if (part.finishReason === 'other' && part.rawFinishReason === undefined) throw brokenOff();
+      const cutOff = cutOffFrom(part.finishReason);
+      return {
+        type: 'step-end',
+        usage: usageOf(inputTokens, outputTokens, totalTokens),
+        ...(cutOff !== undefined && { cutOff }),
+      };
     }
     default:
       return undefined;
@@ -239,7 +255,7 @@ function outputsOf(piece: Piece): AgentOutput[] {
     case 'denied':
       return [toolStep(piece.toolName, {}, { denied: true })];
     case 'step-end':
-      return [endOfMessage];
+      return [piece.cutOff === undefined ? endOfMessage : cutOffMessage(piece.cutOff)];
     case 'cut':
       return piece.messageEnds ? [endOfMessage] : [];
     default:

@@ -1,8 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { concatWith, type Observable, toArray } from 'rxjs';
 import type { AgentContext, AgentOutput } from '../core/agent.ts';
+import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { textOf, trajectory } from '../core/parts.ts';
+import { type CutOff, cutOffNotes, cutOffOf } from '../core/run-state.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
 
@@ -25,8 +27,30 @@ export type Content =
   | { readonly base64: string; readonly type: string; readonly name: string | undefined }
   | { readonly url: string; readonly type: string; readonly name: string | undefined };
 
-/** The contents of a message for a model. Steps and citations are left out, and so are empty parts. */
-export const contentsOf = ({ parts }: Message): Content[] => parts.flatMap((part) => contentOf(part) ?? []);
+/**
+ * The contents of a message for a model. Steps and citations are left out, and so are empty parts. A message that was cut off
+ * says so at its end.
+ */
+export function contentsOf(message: Message): Content[] {
+  const contents = message.parts.flatMap((part) => contentOf(part) ?? []);
+  const cutOff = cutOffOf(message);
+  return cutOff === undefined ? contents : [...contents, { text: `\n\n[${cutOffNotes[cutOff]}]` }];
+}
+
+/** As `endOfMessage`, where the model has not said all of it. */
+export const cutOffMessage = (finish_reason: CutOff): AgentOutput => ({ role: 'agent', parts: [], finish_reason });
+
+/** Why a model's answer is not whole, from what its library calls the reason. */
+export const cutOffFrom = (reason: unknown): CutOff | undefined =>
+  reason === 'length' || reason === 'max_output_tokens' || reason === 'max_tokens'
+    ? 'length'
+    : reason === 'content_filter' || reason === 'content-filter'
+      ? 'content_filter'
+      : undefined;
+
+/** The error of an answer without the mark of its end. */
+export const brokenOff = (): AgentError =>
+  new AgentError('llm_error', 'The answer of the model broke off: its stream had no end mark.');
 
 function contentOf(part: MessagePart): Content | undefined {
   const { content = '', content_type: type = 'text/plain', content_encoding, content_url: url, metadata, name } = part;

@@ -1,8 +1,9 @@
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
+import type { CutOff } from '../core/run-state.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { parsed, toolStep, usageOf } from './conversation.ts';
+import { brokenOff, cutOffFrom, parsed, toolStep, usageOf } from './conversation.ts';
 
 /** A message of LangChain, or a chunk of one, as far as the adapter reads it. */
 export interface GraphMessage {
@@ -11,6 +12,7 @@ export interface GraphMessage {
   readonly content: unknown;
   readonly contentBlocks?: readonly Block[];
   readonly additional_kwargs?: Record<string, unknown>;
+  readonly response_metadata?: Record<string, unknown>;
   readonly usage_metadata?:
     | { readonly input_tokens?: number; readonly output_tokens?: number; readonly total_tokens?: number }
     | undefined;
@@ -27,6 +29,14 @@ interface ToolCallChunk {
   readonly args?: string | undefined;
 }
 
+/** What LangChain tells of a model's answers. */
+interface ModelAnswers {
+  readonly generations: readonly (readonly {
+    readonly message?: GraphMessage;
+    readonly generationInfo?: Record<string, unknown> | undefined;
+  }[])[];
+}
+
 type Block = Record<string, unknown> & { readonly type: string };
 
 export interface Interrupt {
@@ -39,7 +49,7 @@ export type Piece =
   | { readonly type: 'text'; readonly id: string; readonly text: string }
   | { readonly type: 'part'; readonly id: string; readonly part: MessagePart }
   | { readonly type: 'usage'; readonly id: string; readonly usage: Partial<RunUsage> }
-  | { readonly type: 'message-end'; readonly interrupted?: true }
+  | { readonly type: 'message-end'; readonly interrupted?: true; readonly cutOff?: CutOff }
   | { readonly type: 'interrupts'; readonly interrupts: readonly Interrupt[] };
 
 interface Call {
@@ -62,6 +72,8 @@ export class MessageReader {
   readonly #open = new Map<number | undefined, Call>();
   #current: string | undefined;
   #reasoning = '';
+  /** The messages that are not whole, and why. */
+  readonly #cutOffs = new Map<string, CutOff>();
   /** The current message was cut off: the next one takes its place, and leaves out the text that it repeats. */
   #cutOff = false;
   #owed = '';
@@ -128,6 +140,24 @@ export class MessageReader {
     yield { type: 'usage', id, usage: usageOf(input_tokens, output_tokens, total_tokens) };
   }
 
+  /**
+   * Handles the end of each call of a model, before its node goes on: LangChain tells only there why an answer ended.
+   * @throws AgentError where the answer has no end mark
+   */
+  readonly callbacks = {
+    awaitHandlers: true,
+    raiseError: true,
+    handleLLMEnd: ({ generations }: ModelAnswers): void => {
+      for (const { message, generationInfo } of generations.flat()) {
+        const { model_provider, stop_reason, status, incomplete_details: details } = message?.response_metadata ?? {};
+        const reason = generationInfo?.finish_reason ?? stop_reason ?? (isObject(details) ? details.reason : status);
+        if (model_provider === 'openai' && typeof reason !== 'string') throw brokenOff();
+        const cutOff = cutOffFrom(reason);
+        if (cutOff !== undefined && message?.id !== undefined) this.#cutOffs.set(message.id, cutOff);
+      }
+    },
+  };
+
   /** The reasoning so far, as one step. */
   *end(): Generator<Piece> {
     const message = this.#reasoning;
@@ -135,12 +165,22 @@ export class MessageReader {
     if (message !== '') yield { type: 'part', id: this.#current ?? '', part: trajectory({ message }) };
   }
 
+  /** The end of a last message that is not whole. */
+  *endCutOff(): Generator<Piece> {
+    if (this.#cutOffs.has(this.#current ?? '')) yield this.#messageEnd();
+  }
+
+  #messageEnd(): Piece {
+    const cutOff = this.#cutOffs.get(this.#current ?? '');
+    return { type: 'message-end', ...(cutOff !== undefined && { cutOff }) };
+  }
+
   *#turnTo(id: string): Generator<Piece> {
     if (this.#current === id) return;
     yield* this.end();
     if (!this.#cutOff) {
       [this.#owed, this.#repeated] = ['', ''];
-      if (this.#current !== undefined) yield { type: 'message-end' };
+      if (this.#current !== undefined) yield this.#messageEnd();
     }
     this.#cutOff = false;
     this.#current = id;

@@ -6,7 +6,7 @@ import { isObject } from '../core/json.ts';
 import { json } from '../core/parts.ts';
 import type { Message } from '../schema/message.ts';
 import { replyValue } from './approval.ts';
-import { contentsOf, conversation, endOfMessage, interruptedMessage, urlOf } from './conversation.ts';
+import { contentsOf, conversation, cutOffMessage, endOfMessage, interruptedMessage, urlOf } from './conversation.ts';
 import { type GraphMessage, type Interrupt, MessageReader, type Piece } from './langgraph-messages.ts';
 
 /** A compiled graph of LangGraph, as far as the adapter uses it. */
@@ -132,7 +132,14 @@ class Thread {
   async *#stream(input: unknown, reader: MessageReader): AsyncGenerator<Piece> {
     const { signal } = this.context;
     const streamMode = ['messages', 'values'];
-    const options = { ...this.#config, streamMode, subgraphs: true, durability: 'sync', signal };
+    const options = {
+      ...this.#config,
+      streamMode,
+      subgraphs: true,
+      durability: 'sync',
+      signal,
+      callbacks: [reader.callbacks],
+    };
     let values: unknown;
     for await (const chunk of await this.#graph.stream(input, options)) {
       // With `subgraphs` and several modes: the names of the graphs around it, the mode, and what the mode streams.
@@ -142,6 +149,7 @@ class Thread {
     }
     yield* reader.readState(this.#own(messagesOf(values)));
     yield* reader.end();
+    yield* reader.endCutOff();
   }
 
   /** The messages after the run's input: earlier ones belong to other runs. */
@@ -198,6 +206,7 @@ function outputsOf(piece: Piece): AgentOutput[] {
     case 'part':
       return [piece.part];
     case 'message-end':
+      if (piece.cutOff !== undefined) return [cutOffMessage(piece.cutOff)];
       return [piece.interrupted ? interruptedMessage : endOfMessage];
     default:
       return [];

@@ -2,9 +2,10 @@ import type { AgentInputItem } from '@openai/agents';
 import type { AgentOutput } from '../core/agent.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
+import type { CutOff } from '../core/run-state.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { endOfMessage, goOn, parsed, toolStep } from './conversation.ts';
+import { cutOffMessage, endOfMessage, goOn, parsed, toolStep } from './conversation.ts';
 
 interface Approval {
   readonly name: string;
@@ -16,6 +17,8 @@ export type Piece =
   | { readonly type: 'text'; readonly text: string }
   /** A whole response of a model, whose text was streamed before. */
   | { readonly type: 'response'; readonly items: readonly AgentInputItem[]; readonly usage: Partial<RunUsage> }
+  /** The model has not said all of its answer. */
+  | { readonly type: 'cut-off'; readonly reason: CutOff }
   | { readonly type: 'result'; readonly items: readonly AgentInputItem[] }
   /** The agent that the next items are of: the first one, or the target of a handoff. */
   | { readonly type: 'agent'; readonly name: string }
@@ -82,6 +85,7 @@ export class OutputOfPieces {
 
   *of(piece: Piece): Generator<AgentOutput> {
     if (piece.type === 'cut') this.#streamed = '';
+    if (piece.type === 'cut-off') yield cutOffMessage(piece.reason);
     if (this.#toolsEnded && (piece.type === 'text' || piece.type === 'response')) {
       this.#toolsEnded = false;
       this.#chars = 0;

@@ -8,9 +8,11 @@ import {
 } from '@openai/agents';
 import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
+import { isObject } from '../core/json.ts';
+import type { CutOff } from '../core/run-state.ts';
 import type { Message } from '../schema/message.ts';
 import { type Approval, askApproval } from './approval.ts';
-import { contentsOf, conversation, parsed, urlOf, usageOf } from './conversation.ts';
+import { brokenOff, contentsOf, conversation, cutOffFrom, parsed, urlOf, usageOf } from './conversation.ts';
 import { assistantText, continued, isComplete, OutputOfPieces, type Piece } from './openai-agents-items.ts';
 
 /** An `Agent` of the SDK, with any context and output. */
@@ -117,9 +119,13 @@ class Conversation {
     const { runner, options } = this.#options;
     const given = { ...options?.(this.#context), stream: true as const, signal: this.#context.signal };
     const result = await (runner === undefined ? run(agent, input, given) : runner.run(agent, input, given));
+    const end = new EndMark();
     for await (const event of result) {
+      if (event.type === 'raw_model_stream_event') end.read(event.data);
       const piece = pieceOf(event);
-      if (piece !== undefined) yield piece;
+      if (piece === undefined) continue;
+      yield piece;
+      if (piece.type === 'response' && end.cutOff !== undefined) yield { type: 'cut-off', reason: end.cutOff };
     }
     await result.completed;
     const approvals = (result.interruptions ?? []).map((item) => ({
@@ -128,6 +134,31 @@ class Conversation {
     }));
     if (approvals.length === 0) yield { type: 'end' };
     else yield { type: 'interrupted', state: result.state.toString(), approvals };
+  }
+}
+
+/** How each answer of a model ends, in the chunks of OpenAI's two interfaces. The SDK takes a half answer for a whole one. */
+class EndMark {
+  #hasChunks = false;
+  #reason: unknown;
+
+  /** @throws AgentError where the answer ends without a mark */
+  read(data: { readonly type: string; readonly event?: unknown }): void {
+    if (data.type === 'response_started') [this.#hasChunks, this.#reason] = [false, undefined];
+    if (data.type === 'response_done' && this.#hasChunks && this.#reason === undefined) throw brokenOff();
+    const { event } = data;
+    if (data.type !== 'model' || !isObject(event)) return;
+    if (event.object === 'chat.completion.chunk' && Array.isArray(event.choices)) {
+      this.#hasChunks = true;
+      this.#reason = event.choices[0]?.finish_reason ?? this.#reason;
+    } else if (event.type === 'response.incomplete' && isObject(event.response)) {
+      const { incomplete_details: details } = event.response;
+      this.#reason = isObject(details) ? details.reason : undefined;
+    }
+  }
+
+  get cutOff(): CutOff | undefined {
+    return cutOffFrom(this.#reason);
   }
 }
 

@@ -1,7 +1,7 @@
 import { reasonOf } from '../client/client-error.ts';
 import { answerText } from '../client/operators.ts';
 import { callOf } from '../core/parts.ts';
-import { isFinal, isInterrupted } from '../core/run-state.ts';
+import { cutOffNotes, cutOffOf, isFinal, isInterrupted } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { CitationMetadata, Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
@@ -92,6 +92,8 @@ export class Transcript {
     this.#footnotes();
     const interrupted = isInterrupted(message);
     if (interrupted) this.#note('Interrupted, and said again below.', 'yellow');
+    const cutOff = cutOffOf(message);
+    if (cutOff !== undefined) this.#note(cutOffNotes[cutOff], 'yellow');
     if (this.#called === undefined) return;
     const { created_at, completed_at } = message;
     const time = typeof completed_at === 'string' ? Date.parse(completed_at) - Date.parse(created_at ?? '') : 0;

@@ -1,7 +1,6 @@
 import type { Event } from '../schema/event.ts';
-import type { Message, MessagePart } from '../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
-import { isInterrupted } from './run-state.ts';
 
 const allLineBreaks = /[\u2028\u2029\u0085]/g;
 /** Three searches by V8's own means: a pattern takes twice as long for a short text, and forty times for a long one. */
@@ -163,12 +162,12 @@ export const runEventOf = (line: string): string | undefined => runEvent.exec(li
 /** Whether a message ends with the line. It has the whole text once more, which takes long to parse. */
 export const endsMessage = (line: string): boolean => line.startsWith('{"type":"message.completed"');
 
-/** A field of the line of an interrupted message. A part may have such a field as well; a text cannot, as its quotes are escaped. */
-const interruptedField = '"finish_reason":"interrupted"';
+/** A field of the line of a message that is not whole. A part may have such a field as well; a text cannot, as its quotes are escaped. */
+const reasonField = '"finish_reason":"';
 
-/** Whether an interrupted message ends with the line. Lines of other messages are not parsed. */
-export const endsInterrupted = (line: string): boolean =>
-  endsMessage(line) && line.includes(interruptedField) && isInterrupted(JSON.parse(line).message);
+/** Why the message that ends with the line is not whole; undefined where it is. Lines of whole messages are not parsed. */
+export const finishReasonIn = (line: string): FinishReason | undefined =>
+  endsMessage(line) && line.includes(reasonField) ? JSON.parse(line).message.finish_reason : undefined;
 
 /** The Run in the line of a run event, as JSON, without a second encoding. */
 export function runInside(line: string): string {

@@ -1,5 +1,5 @@
 import type { Event, RunEvent } from '../schema/event.ts';
-import type { Message, MessagePart } from '../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { AwaitResume, Question, Run, RunStatus, RunUsage } from '../schema/run.ts';
 import { append } from './collections.ts';
 
@@ -35,6 +35,19 @@ export function openMessage(run: Run): Message | undefined {
  */
 export const isInterrupted = ({ finish_reason }: Pick<Message, 'finish_reason'>): boolean =>
   finish_reason === 'interrupted';
+
+/** What a model or a person is told of a message that is not whole, in place of the rest. */
+export const cutOffNotes: Readonly<Record<CutOff, string>> = {
+  length: 'This answer was cut off: it came to the limit of tokens.',
+  content_filter: 'This answer was cut off by a content filter.',
+};
+
+/** A reason for which a message is the last that was said: nothing says it anew. */
+export type CutOff = Exclude<FinishReason, 'interrupted'>;
+
+/** Why a message that nothing says anew is not whole; undefined where it is. */
+export const cutOffOf = ({ finish_reason }: Pick<Message, 'finish_reason'>): CutOff | undefined =>
+  finish_reason === 'interrupted' ? undefined : finish_reason;
 
 /**
  * Folds one event into a Run that the caller owns (it is changed in place), and returns the Run. A run event that is

@@ -28,7 +28,7 @@ export function createToEvents(now: () => string): ToEvents {
 
   const wholeMessage = (run: Run, message: Message, emit: Emit): void => {
     const isEmpty = message.parts.length === 0;
-    closeMessage(run, emit, now, isEmpty && isInterrupted(message) ? 'interrupted' : undefined);
+    closeMessage(run, emit, now, isEmpty ? message.finish_reason : undefined);
     if (isEmpty) return;
     emit({ type: 'message.created', message: { ...message, parts: [], completed_at: null } });
     for (const part of message.parts) emit({ type: 'message.part', part });

@@ -2,7 +2,7 @@ import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { GenericEvent } from '../schema/event.ts';
-import type { MessagePart } from '../schema/message.ts';
+import type { FinishReason, MessagePart } from '../schema/message.ts';
 import type { AwaitRequest } from '../schema/run.ts';
 
 /** What a Rivulet server says beside A2A, under keys of metadata. Other servers have none of them. */
@@ -14,6 +14,7 @@ export const extension = {
   step: 'urn:rivulet:a2a:step:1',
   error: 'urn:rivulet:a2a:error:1',
   interrupted: 'urn:rivulet:a2a:interrupted:1',
+  cutOff: 'urn:rivulet:a2a:cut-off:1',
 } as const;
 
 type Metadata = Readonly<Record<string, unknown>> | undefined;
@@ -28,8 +29,12 @@ export function cursorIn(metadata: Metadata): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** Whether an artifact broke off, and those after it say it anew. */
-export const isInterrupted = (metadata: Metadata): boolean => metadata?.[extension.interrupted] === true;
+/** Why the message of an artifact is not whole; undefined where it is. */
+export function finishReasonIn(metadata: Metadata): FinishReason | undefined {
+  if (metadata?.[extension.interrupted] === true) return 'interrupted';
+  const reason = metadata?.[extension.cutOff];
+  return reason === 'length' || reason === 'content_filter' ? reason : undefined;
+}
 
 /** What a question has beside its message. */
 export function questionIn(metadata: Metadata): Partial<AwaitRequest> {

@@ -2,9 +2,9 @@ import type { Artifact, StreamResponse, Task, TaskStatus } from '@a2a-js/sdk';
 import { textOf } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { AwaitRequest } from '../schema/run.ts';
-import { cursorIn, errorIn, isInterrupted, questionIn, stepIn } from './a2a-extension.ts';
+import { cursorIn, errorIn, finishReasonIn, questionIn, stepIn } from './a2a-extension.ts';
 import { partsOf } from './a2a-parts.ts';
-import type { Piece } from './remote-run.ts';
+import { type Piece, reasonField } from './remote-run.ts';
 
 /** `TaskState`: the enum is a value of the SDK, which is loaded later. */
 const state = { completed: 3, failed: 4, canceled: 5, inputRequired: 6, rejected: 7, authRequired: 8 } as const;
@@ -159,7 +159,7 @@ export class TaskPieces {
       text -= (part.content?.length ?? 0) - content.length;
       if (content !== '') this.#part(artifactId, { ...part, content }, add);
     }
-    if (isInterrupted(artifact.metadata) && this.#open === artifactId) add(endOf(artifact));
+    if (finishReasonIn(artifact.metadata) !== undefined && this.#open === artifactId) add(endOf(artifact));
   }
 
   #part(of: string, part: MessagePart, add: (piece: Piece) => void): void {
@@ -215,7 +215,7 @@ export class TaskPieces {
 
 const endOf = ({ metadata }: Artifact): Piece => ({
   type: 'end-of-message',
-  ...(isInterrupted(metadata) && { interrupted: true }),
+  ...reasonField(finishReasonIn(metadata)),
 });
 
 /** Begins the ids of what a status says, which is no artifact. */

@@ -3,12 +3,11 @@ import { type Client, ClientError, createClient } from '../client/client.ts';
 import type { AgentContext, AgentManifestInput } from '../core/agent.ts';
 import { AgentError } from '../core/errors.ts';
 import { callOf } from '../core/parts.ts';
-import { isInterrupted } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
 import { usageIn } from './check-piece.ts';
 import type { Connection } from './connection.ts';
-import type { Piece, RemoteAgent, RemoteCall, RemoteRun } from './remote-run.ts';
+import { type Piece, type RemoteAgent, type RemoteCall, type RemoteRun, reasonField } from './remote-run.ts';
 
 /** An agent of a server that speaks ACP; `url` is the server's. */
 export function acpAgent(connection: Connection, url: string, agent: string): RemoteAgent {
@@ -134,7 +133,7 @@ function piecesOf(event: Event, at: string): Observable<Piece> {
     case 'message.part':
       return of({ type: 'part', part: event.part, at });
     case 'message.completed':
-      return of({ type: 'end-of-message', ...(isInterrupted(event.message) && { interrupted: true }), at });
+      return of({ type: 'end-of-message', ...reasonField(event.message.finish_reason), at });
     case 'generic':
       // Paths of calls are those of the remote run.
       return callOf(event.generic) === undefined ? of({ type: 'generic', event, at }) : EMPTY;

@@ -80,9 +80,7 @@ function keyOf(url: string, input: readonly Message[], { run_id, agent_name, pat
 }
 
 /** Completes the open message: the next message of the remote run becomes a message of its own. */
-const endOfMessage: AgentOutput = { role: 'agent', parts: [] };
-/** As `endOfMessage`; the remote run says the open message anew. */
-const interrupted: AgentOutput = { role: 'agent', parts: [], finish_reason: 'interrupted' };
+const endOfMessage = { role: 'agent', parts: [] } satisfies AgentOutput;
 
 /** One call of a remote agent. */
 class Call {
@@ -157,7 +155,7 @@ class Call {
       case 'part':
         return [isToken(piece.part) ? (piece.part.content ?? '') : piece.part];
       case 'end-of-message':
-        return [piece.interrupted ? interrupted : endOfMessage];
+        return [piece.reason === undefined ? endOfMessage : { ...endOfMessage, finish_reason: piece.reason }];
       case 'replaced':
         return [endOfMessage];
       case 'generic':

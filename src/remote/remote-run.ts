@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import type { AgentContext, AgentManifestInput } from '../core/agent.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { GenericEvent } from '../schema/event.ts';
-import type { Message, MessagePart } from '../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { AwaitRequest, RunUsage } from '../schema/run.ts';
 
 /**
@@ -12,7 +12,8 @@ import type { AwaitRequest, RunUsage } from '../schema/run.ts';
 export type Piece = { readonly at?: string; readonly of?: string } & (
   | { readonly type: 'run'; readonly id: string; readonly session?: string }
   | { readonly type: 'part'; readonly part: MessagePart }
-  | { readonly type: 'end-of-message'; readonly interrupted?: true }
+  /** `reason`: why the message is not whole. */
+  | { readonly type: 'end-of-message'; readonly reason?: FinishReason }
   /** The artifact `of` begins anew. */
   | { readonly type: 'replaced' }
   | { readonly type: 'generic'; readonly event: GenericEvent }
@@ -20,6 +21,9 @@ export type Piece = { readonly at?: string; readonly of?: string } & (
   | { readonly type: 'completed'; readonly usage?: RunUsage }
   | { readonly type: 'failed'; readonly error: ErrorBody; readonly usage?: RunUsage }
 );
+
+/** The field of an `end-of-message`. */
+export const reasonField = (reason: FinishReason | undefined) => reason && { reason };
 
 /** A server of a protocol, and one agent of it. */
 export interface RemoteAgent {

@@ -68,11 +68,14 @@ export const Role = Type.String({
 });
 export type Role = Static<typeof Role>;
 
-/** Why a message is not whole. `interrupted`: its process died, and the work that said it was done again after that. */
-export const FinishReason = Type.Union([Type.Literal('interrupted')], {
-  $id: 'FinishReason',
-  description: 'why the message is not whole; absent where it is',
-});
+/**
+ * Why a message is not whole. `interrupted`: its process died, and the work that said it was done again after that. `length`:
+ * its model came to a limit of tokens. `content_filter`: a filter of its model's server ended it.
+ */
+export const FinishReason = Type.Union(
+  [Type.Literal('interrupted'), Type.Literal('length'), Type.Literal('content_filter')],
+  { $id: 'FinishReason', description: 'why the message is not whole; absent where it is' },
+);
 export type FinishReason = Static<typeof FinishReason>;
 
 /** A message as Rivulet stores and returns it. `completed_at` is null only in `message.created`. */

@@ -237,3 +237,24 @@ describe('chat fails', () => {
     expect(textOf(failed)).toBe('I was about to');
   });
 });
+
+describe('an answer that is not whole', () => {
+  it.each(['length', 'content_filter'] as const)('says why: %s', async (end) => {
+    const served = await serveChat(() => ['Once ', { end }]);
+    const { status, output } = await run(served, 'Tell');
+    expect([status, output]).toMatchObject(['completed', [{ parts: [{ content: 'Once ' }], finish_reason: end }]]);
+  });
+
+  it('fails the run where it has no end mark, or is a page', async () => {
+    for (const answer of [['Once ', { end: 'broken' as const }], { html: '<html>Sign in</html>' }]) {
+      const { status, error } = await run(await serveChat(() => answer), 'Tell');
+      expect([status, error?.data?.code]).toEqual(['failed', 'llm_error']);
+    }
+  });
+
+  it('calls no tool whose input is half', async () => {
+    const { llm, ...served } = await serveChat(() => [{ tool: 'calculate', input: '{"expr' }, { end: 'length' }]);
+    expect(await run({ ...served }, 'Tell')).toMatchObject({ status: 'completed' });
+    expect(llm.requests).toHaveLength(1);
+  });
+});

@@ -3,11 +3,19 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { json } from 'node:stream/consumers';
 import type OpenAI from 'openai';
 
-/** A token, or a call of a tool. */
-type Delta = string | { readonly tool: string; readonly input: unknown };
+/** A token, a call of a tool, or an end other than the usual one; `broken` has no mark, and is the last. */
+type Delta =
+  | string
+  | { readonly tool: string; readonly input: unknown }
+  | { readonly end: 'length' | 'content_filter' | 'broken' };
 
 /** The response to a request: deltas, or an error. */
-export type Answer = Iterable<Delta> | AsyncIterable<Delta> | { readonly status: number; readonly message: string };
+export type Answer =
+  | Iterable<Delta>
+  | AsyncIterable<Delta>
+  | { readonly status: number; readonly message: string }
+  /** A page, as a proxy may answer. */
+  | { readonly html: string };
 
 export interface LlmRequest {
   readonly headers: IncomingHttpHeaders;
@@ -40,6 +48,7 @@ export async function startLlm(script: (request: LlmRequest) => Answer): Promise
     const request = { headers: incoming.headers, body, closed };
     requests.push(request);
     const answer = script(request);
+    if ('html' in answer) return void response.writeHead(200, { 'content-type': 'text/html' }).end(answer.html);
     if ('status' in answer) return refuse(response, answer.status, answer.message);
     await stream(response, request, answer);
   });
@@ -76,13 +85,19 @@ async function stream(
   choose({ role: 'assistant', content: '' });
   let tokens = 0;
   let calls = 0;
+  let end: string | undefined;
   for await (const delta of deltas) {
     if (response.destroyed) return;
+    if (typeof delta === 'object' && 'end' in delta) {
+      end = delta.end;
+      continue;
+    }
     tokens += 1;
     if (typeof delta === 'string') choose({ content: delta });
     else for (const part of callInParts(delta, calls++)) choose({ tool_calls: [part] });
   }
-  choose({}, calls === 0 ? 'stop' : 'tool_calls');
+  if (end === 'broken') return void response.end();
+  choose({}, end ?? (calls === 0 ? 'stop' : 'tool_calls'));
   if (body.stream_options?.include_usage) {
     const prompt_tokens = body.messages.length;
     send({ choices: [], usage: { prompt_tokens, completion_tokens: tokens, total_tokens: prompt_tokens + tokens } });

@@ -1,6 +1,6 @@
 import { useId, useMemo } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
-import { isInterrupted } from '../../core/run-state.ts';
+import { cutOffNotes, cutOffOf, isInterrupted } from '../../core/run-state.ts';
 import type { Message } from '../../schema/message.ts';
 import { Citations } from '../citations.ts';
 import { contentOf } from '../content.ts';
@@ -39,6 +39,7 @@ export function MessageView({ message, called = false, ...body }: MessageViewPro
   const byUser = role === 'user';
   const { text } = useMemo(() => contentOf(parts), [parts]);
   const interrupted = isInterrupted(message);
+  const cutOff = cutOffOf(message);
   return (
     <div
       class={byUser ? 'message user' : 'message'}
@@ -49,6 +50,7 @@ export function MessageView({ message, called = false, ...body }: MessageViewPro
         <span>{byUser ? 'You' : role.replace(/^agent\//, '')}</span>
         {called && <CallTime message={message} />}
         {interrupted && <span class="interrupted">Interrupted, and said again below</span>}
+        {cutOff && <span class="interrupted">{cutOffNotes[cutOff]}</span>}
         {text !== '' && !body.live && (
           <CopyButton label={byUser ? 'Copy your message' : 'Copy the message'} text={() => text} />
         )}

@@ -10,4 +10,5 @@ export const extension = {
   step: 'urn:rivulet:a2a:step:1',
   error: 'urn:rivulet:a2a:error:1',
   interrupted: 'urn:rivulet:a2a:interrupted:1',
+  cutOff: 'urn:rivulet:a2a:cut-off:1',
 } as const;

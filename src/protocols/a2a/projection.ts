@@ -1,9 +1,9 @@
 import { flat, tokenIn, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
-import { isFinal, isInterrupted } from '../../core/run-state.ts';
+import { isFinal } from '../../core/run-state.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
-import type { Message, MessagePart } from '../../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import { extension } from './extension.ts';
 import { stepOf, taskPartOf } from './parts.ts';
@@ -11,8 +11,8 @@ import {
   agentMessage,
   artifactId,
   type Conversation,
-  interruptedMark,
   isNamed,
+  markOf,
   statusOf,
   type TaskStatus,
   taskOf,
@@ -121,7 +121,7 @@ class Group {
         this.#close();
         return;
       case 'message.completed':
-        this.#close(isInterrupted(event.message));
+        this.#close(event.message.finish_reason);
         return;
       case 'message.part':
         this.#part(event.part);
@@ -190,10 +190,10 @@ class Group {
   }
 
   /** What has no part left to send is closed by an empty one: to hold back the last token would delay all tokens. */
-  #close(interrupted = false): void {
+  #close(reason?: FinishReason): void {
     const { open } = this.state;
     if (open === undefined) return;
-    const artifact = { artifactId: open.id, parts: [{ text: '' }], ...(interrupted && interruptedMark) };
+    const artifact = { artifactId: open.id, parts: [{ text: '' }], ...markOf(reason) };
     this.#update(artifact, { append: true, lastChunk: true });
     this.state = { ...this.state, open: undefined };
   }

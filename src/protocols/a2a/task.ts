@@ -1,6 +1,6 @@
-import { isFinal, isInterrupted } from '../../core/run-state.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { ErrorBody } from '../../schema/error.ts';
-import type { Message, MessagePart } from '../../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunStatus } from '../../schema/run.ts';
 import { extension } from './extension.ts';
 import { type TaskMessage, type TaskPart, taskPartOf } from './parts.ts';
@@ -26,8 +26,11 @@ interface Artifact {
   readonly metadata?: object;
 }
 
-/** The metadata of an artifact whose message was interrupted: the artifacts after it say it anew. */
-export const interruptedMark = { metadata: { [extension.interrupted]: true } };
+/** What the metadata of an artifact says of its message. Artifacts after an interrupted one say it anew. */
+export function markOf(reason: FinishReason | undefined): Pick<Artifact, 'metadata'> {
+  if (reason === undefined) return {};
+  return { metadata: reason === 'interrupted' ? { [extension.interrupted]: true } : { [extension.cutOff]: reason } };
+}
 
 export interface Task extends Record<string, unknown> {
   readonly id: string;
@@ -146,7 +149,7 @@ function artifactsOf(output: readonly Message[]): Artifact[] {
     let said: TaskPart[] | undefined;
     for (const part of message.parts.filter(isResult)) {
       if (part.name !== undefined && isNamed(part)) begin([taskPartOf(part)], { name: part.name });
-      else if (said === undefined) said = begin([taskPartOf(part)], isInterrupted(message) ? interruptedMark : {});
+      else if (said === undefined) said = begin([taskPartOf(part)], markOf(message.finish_reason));
       else said.push(taskPartOf(part));
     }
   }

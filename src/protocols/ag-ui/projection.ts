@@ -1,10 +1,9 @@
 import { flat, tokenIn, toLine } from '../../core/encode.ts';
 import { stateChangeOf } from '../../core/parts.ts';
-import { isInterrupted } from '../../core/run-state.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
-import type { Message, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
+import type { FinishReason, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import { isYesOrNo, kindOf, questionText } from '../projector.ts';
 
@@ -29,9 +28,6 @@ interface State {
   /** The text that ended just now: the call of a tool that follows it is in the same message. */
   readonly before?: string;
 }
-
-/** What the metadata of an interrupted message has. A client that posts it back has its message left out of the input. */
-const interruptedMark = { finish_reason: 'interrupted' } satisfies Pick<Message, 'finish_reason'>;
 
 /** The `data` of one frame. The ids of messages, calls and interrupts are the run's id and the number of their event. */
 export const runStarted = ({ threadId, runId, modern }: AgUiRun, run_id: string): string =>
@@ -97,7 +93,7 @@ class Group {
     switch (event.type) {
       case 'message.created':
       case 'message.completed':
-        this.#close(isInterrupted(event.message));
+        this.#close(event.message.finish_reason);
         this.state = { ...this.state, before: undefined };
         return;
       case 'message.part':
@@ -147,11 +143,12 @@ class Group {
     this.state = { run_id: this.state.run_id, started: false };
   }
 
-  /** Clients put the metadata of this event into the message. */
-  #close(interrupted = false): void {
+  /** Clients put the metadata of this event into the message, and post it back: an interrupted one is left out then. */
+  #close(finish_reason?: FinishReason): void {
     const { text } = this.state;
     if (text === undefined) return;
-    this.#push({ type: 'TEXT_MESSAGE_END', messageId: text.id, ...(interrupted && { metadata: interruptedMark }) });
+    const marked = finish_reason && { metadata: { finish_reason } };
+    this.#push({ type: 'TEXT_MESSAGE_END', messageId: text.id, ...marked });
     this.state = { ...this.state, text: undefined, before: text.id };
   }
 

@@ -1,9 +1,9 @@
 import { flat } from '../../core/encode.ts';
 import { isObject } from '../../core/json.ts';
 import { textOf } from '../../core/parts.ts';
-import { isInterrupted } from '../../core/run-state.ts';
+import { type CutOff, cutOffOf } from '../../core/run-state.ts';
 import type { Event } from '../../schema/event.ts';
-import type { Message, MessagePart } from '../../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
 import { isYesOrNo, jsonIn, kindOf, questionText } from '../projector.ts';
 
@@ -20,10 +20,12 @@ export interface Open {
   /** `fresh`: the open step has no message yet. */
   readonly step?: 'fresh' | 'open' | undefined;
   readonly asked?: Asked | undefined;
+  /** Why the last message is not whole. */
+  readonly cutOff?: CutOff;
   /** What the agent has said since it asked. */
   readonly held?: Held | undefined;
   /** How the run has settled; undefined while it goes on. */
-  readonly settled?: Pick<Run, 'status' | 'usage'> | undefined;
+  readonly settled?: (Pick<Run, 'status' | 'usage'> & { readonly finish_reason?: CutOff }) | undefined;
 }
 
 interface Asked {
@@ -98,7 +100,7 @@ export function chunksOf(open: Open, event: Event, n: number, approvals: boolean
         ? { open: { ...open, step: 'open' }, chunks: [{ type: 'start-step' }] }
         : { open: { ...open, step: 'open' }, chunks: [] };
     case 'message.completed':
-      return closed(open, isInterrupted(event.message));
+      return completed(open, event.message);
     case 'generic':
       return { open, chunks: [{ type: 'data-generic', id: `e${n}`, data: event.generic }] };
     case 'run.created':
@@ -188,14 +190,20 @@ function withText(open: Open, delta: string, n: number): Step {
   };
 }
 
-function closedText(open: Open, interrupted = false): Step {
+/** The last message that was cut off says why at the end of the stream as well. */
+function completed({ cutOff: _, ...open }: Open, message: Message): Step {
+  const cutOff = cutOffOf(message);
+  return closed({ ...open, ...(cutOff && { cutOff }) }, message.finish_reason);
+}
+
+function closedText(open: Open, reason?: FinishReason): Step {
   if (open.text === undefined) return { open, chunks: [] };
-  const marked = interrupted && { providerMetadata: rivulet({ finish_reason: 'interrupted' }) };
+  const marked = reason && { providerMetadata: rivulet({ finish_reason: reason }) };
   return { open: { ...open, text: undefined }, chunks: [{ type: 'text-end', id: open.text.id, ...marked }] };
 }
 
-function closed(open: Open, interrupted = false): Step {
-  const text = closedText(open, interrupted);
+function closed(open: Open, reason?: FinishReason): Step {
+  const text = closedText(open, reason);
   if (open.step === undefined) return text;
   return { open: { ...text.open, step: undefined }, chunks: [...text.chunks, { type: 'finish-step' }] };
 }
@@ -278,6 +286,7 @@ function ended(open: Open, run: Run): Step {
   const withdrawn = open.asked && [start({ ...run, run_id: open.run_id }), answer(open.asked, undefined)];
   const told = withdrawn === undefined ? { open, chunks: [] } : released(open, withdrawn);
   const before = closed(told.open);
+  const { cutOff } = before.open;
   const chunks = [...told.chunks, ...before.chunks];
   if (status === 'cancelled') chunks.push({ type: 'abort' });
   if (status === 'failed') {
@@ -285,7 +294,10 @@ function ended(open: Open, run: Run): Step {
     const metadata = { status, ...(error !== undefined && { error: { code: codeOf(error), message } }) };
     chunks.push({ type: 'message-metadata', messageMetadata: metadata }, { type: 'error', errorText: message });
   }
-  return { open: { ...before.open, settled: { status, ...(usage && { usage }) } }, chunks };
+  return {
+    open: { ...before.open, settled: { status, ...(usage && { usage }), ...(cutOff && { finish_reason: cutOff }) } },
+    chunks,
+  };
 }
 
 /** The agent's own code of an error, where it has one. */

@@ -1,5 +1,6 @@
 import { flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
+import { type CutOff, cutOffOf } from '../../core/run-state.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
@@ -27,7 +28,7 @@ export interface ChatOptions {
 
 /** How a completion ended. */
 type ChatOutcome =
-  | { readonly finish: 'stop'; readonly usage: RunUsage | undefined }
+  | { readonly finish: 'stop' | CutOff; readonly usage: RunUsage | undefined }
   /** A call that the client answers. */
   | { readonly finish: 'tool_calls'; readonly call: string }
   /** A question in the text, whose answer no request can bring to the run. */
@@ -57,6 +58,8 @@ export interface ChatState {
   readonly begun: number;
   /** What an index of the agent's message is short of one of the whole text, at its end. */
   readonly shift: number;
+  /** Why the last message is not whole. */
+  readonly cutOff: CutOff | undefined;
   readonly outcome: ChatOutcome | undefined;
   /** What the agent says while the run awaits, as the inside of a JSON string: the beginning of the next completion. */
   readonly late: string;
@@ -75,6 +78,7 @@ const start = (whole: boolean): ChatState => ({
   isNext: false,
   begun: 0,
   shift: 0,
+  cutOff: undefined,
   outcome: undefined,
   late: '',
 });
@@ -99,7 +103,7 @@ class Chunks {
   }
 
   /** `delta` is JSON. */
-  add(state: ChatState, delta: string, finish: 'stop' | 'tool_calls' | undefined = undefined): void {
+  add(state: ChatState, delta: string, finish: 'stop' | 'tool_calls' | CutOff | undefined = undefined): void {
     const reason = finish === undefined ? 'null' : `"${finish}"`;
     const end = this.options.usage ? ends.usage : ends.plain;
     this.#frames.push(`${state.head}${choiceHead}${delta},"logprobs":null,"finish_reason":${reason}${end}`);
@@ -165,7 +169,7 @@ function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
     case 'message.part':
       return addPart(state, event.part, chunks);
     case 'message.completed':
-      return { ...state, shift: state.shift + textOf(event.message).length };
+      return { ...state, shift: state.shift + textOf(event.message).length, cutOff: cutOffOf(event.message) };
     case 'run.awaiting':
       return awaiting(state, event.run.await_request, chunks);
     case 'run.completed':
@@ -268,9 +272,10 @@ function ended(state: ChatState, { error, usage, status }: Run, chunks: Chunks):
     chunks.fail(error);
     return { ...state, outcome: { finish: 'error', error } };
   }
-  chunks.add(state, '{}', 'stop');
+  const finish = state.cutOff ?? 'stop';
+  chunks.add(state, '{}', finish);
   chunks.end(state, usage);
-  return { ...state, outcome: { finish: 'stop', usage } };
+  return { ...state, outcome: { finish, usage } };
 }
 
 /** The whole completion as JSON. */
@@ -278,11 +283,11 @@ export function completionObject(state: ChatState): string {
   const { id, run, annotations, outcome } = state;
   const [content, reasoning] = [state.content.whole, state.reasoning.whole];
   const calls = outcome?.finish === 'tool_calls' ? `,"tool_calls":[${outcome.call}]` : '';
-  const usage = outcome?.finish === 'stop' ? outcome.usage : undefined;
+  const usage = outcome !== undefined && 'usage' in outcome ? outcome.usage : undefined;
   const text = content === '' && calls !== '' ? 'null' : `"${content}"`;
   const thoughts = reasoning === '' ? '' : `,"reasoning_content":"${reasoning}"`;
   const message = `{"role":"assistant","content":${text}${thoughts},"refusal":null,"annotations":[${annotations}]${calls}}`;
-  const finish = calls === '' ? 'stop' : 'tool_calls';
+  const finish = outcome !== undefined && 'usage' in outcome ? outcome.finish : calls === '' ? 'stop' : 'tool_calls';
   const choice = `{"index":0,"message":${message},"logprobs":null,"finish_reason":"${finish}"}`;
   const head = toLine({ id, object: 'chat.completion', created: createdAt(run), model: run?.agent_name });
   return `${head.slice(0, -1)},"choices":[${choice}],"usage":${JSON.stringify(chatUsage(usage))}}`;

@@ -1,11 +1,12 @@
 import { toLine } from '../../core/encode.ts';
 import type { AgentRequest } from '../../core/request.ts';
+import type { CutOff } from '../../core/run-state.ts';
 import type { RunUsage } from '../../schema/run.ts';
 import type { responseError } from './errors.ts';
 
 // A response as its object, in answers and in the first and last frames of its stream.
 
-export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
+export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
 /** What changes while a response is made. */
 export interface ResponseProgress {
@@ -16,6 +17,8 @@ export interface ResponseProgress {
   readonly created_at: number;
   readonly completed_at: number | undefined;
   readonly status: ResponseStatus;
+  /** Why it is `incomplete`. */
+  readonly cutOff?: CutOff | undefined;
   readonly model: string;
   /** The finished items, as the inside of a JSON list. */
   readonly output: string;
@@ -74,9 +77,11 @@ export function echoOf({ instructions, metadata = {}, tools = [], conversation }
   };
 }
 
+const reasons: Readonly<Record<CutOff, string>> = { length: 'max_output_tokens', content_filter: 'content_filter' };
+
 /** The response as JSON. */
 export function responseObject(echo: Echo, response: ResponseProgress): string {
-  const { id, previous, created_at, completed_at, status, model, output, usage, error } = response;
+  const { id, previous, created_at, completed_at, status, cutOff, model, output, usage, error } = response;
   const head = toLine({
     id,
     object: 'response',
@@ -87,7 +92,7 @@ export function responseObject(echo: Echo, response: ResponseProgress): string {
     previous_response_id: previous ?? echo.previous,
     error: error ?? null,
     // Some clients read no status, and take a response without a reason for a complete one.
-    incomplete_details: status === 'cancelled' ? { reason: status } : null,
+    incomplete_details: status === 'cancelled' ? { reason: status } : cutOff ? { reason: reasons[cutOff] } : null,
     usage: usage === undefined ? null : usageOf(usage),
   });
   return `${head.slice(0, -1)},"output":[${output}],${echo.fields}}`;

@@ -1,9 +1,10 @@
-import { endsInterrupted, endsMessage, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
+import { endsMessage, finishReasonIn, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
+import { type CutOff, cutOffOf } from '../../core/run-state.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
-import type { AwaitRequest, Run } from '../../schema/run.ts';
+import type { AwaitRequest, Run, RunStatus } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
 import { responseError } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
@@ -74,9 +75,19 @@ export interface ResponsesState {
   readonly said: number;
   /** The finished messages of the output that have them. */
   readonly earlier: readonly EarlierMessage[];
+  /** Why the agent's last message is not whole. */
+  readonly cutOff: CutOff | undefined;
 }
 
-const start: ResponsesState = { run: undefined, response: undefined, open: undefined, late: '', said: 0, earlier: [] };
+const start: ResponsesState = {
+  run: undefined,
+  response: undefined,
+  open: undefined,
+  late: '',
+  said: 0,
+  earlier: [],
+  cutOff: undefined,
+};
 
 /** The frames of one event. */
 class Frames {
@@ -127,7 +138,9 @@ export const responsesProjection = (echo: Echo): Projection<ResponsesState> => (
     const step = { echo, n, frames: new Frames(n, frames) };
     if (token !== undefined) return addText(state, token, step);
     if (!endsMessage(line)) return afterEvent(state, JSON.parse(line), step);
-    return closed(state, endsInterrupted(line) ? 'incomplete' : 'completed', step);
+    const finish_reason = finishReasonIn(line);
+    const cutOff = cutOffOf({ finish_reason });
+    return { ...closed(state, finish_reason === undefined ? 'completed' : 'incomplete', step), cutOff };
   },
 });
 
@@ -368,12 +381,13 @@ function ended(before: ResponsesState, { status, error, usage, finished_at }: Ru
   // Cancelled or failed while it awaited: that response was complete, and no answer is needed any more.
   if (isOver(before.response)) return { ...before, response: { ...before.response, call_id: undefined } };
   const state = closed(before, status === 'completed' ? 'completed' : 'incomplete', step);
-  const outcome = status === 'completed' || status === 'failed' ? status : 'cancelled';
+  const outcome = outcomeOf(status, before.cutOff);
   return finished(
     state,
     {
       status: outcome,
-      completed_at: outcome === 'completed' && finished_at !== undefined ? seconds(finished_at) : undefined,
+      cutOff: outcome === 'incomplete' ? before.cutOff : undefined,
+      completed_at: status === 'completed' && finished_at !== undefined ? seconds(finished_at) : undefined,
       usage,
       error: error && responseError(error),
     },
@@ -381,11 +395,17 @@ function ended(before: ResponsesState, { status, error, usage, finished_at }: Ru
   );
 }
 
+function outcomeOf(status: RunStatus, cutOff: CutOff | undefined): ResponseStatus {
+  if (status === 'completed') return cutOff === undefined ? status : 'incomplete';
+  return status === 'failed' ? status : 'cancelled';
+}
+
 /** There is no `response.cancelled`. Clients take `response.incomplete`, and read the status. */
 const finalEvents: Readonly<Record<ResponseStatus, string>> = {
   queued: 'response.incomplete',
   in_progress: 'response.incomplete',
   completed: 'response.completed',
+  incomplete: 'response.incomplete',
   failed: 'response.failed',
   cancelled: 'response.incomplete',
 };

@@ -1,0 +1,83 @@
+import { createOpenAI } from '@ai-sdk/openai';
+import { createReactAgent } from '@langchain/langgraph/prebuilt';
+import { ChatOpenAI } from '@langchain/openai';
+import { Agent, OpenAIChatCompletionsModel } from '@openai/agents';
+import { streamText } from 'ai';
+import OpenAI from 'openai';
+import type { AgentFunction } from 'rivulet';
+import { aiSdkAgent } from 'rivulet/adapters/ai-sdk';
+import { langGraphAgent } from 'rivulet/adapters/langgraph';
+import { openAiAgent } from 'rivulet/adapters/openai-agents';
+import { runAgent } from 'rivulet/testing';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Answer, type Llm, startLlm } from '../agents/llm.ts';
+import { serve } from './chat-agent.ts';
+
+const apiKey = 'key-of-the-test';
+const model = 'model-of-the-test';
+
+/** Each library with its own client of a server with OpenAI's interface. */
+const libraries: Readonly<Record<string, (baseURL: string) => AgentFunction>> = {
+  'the AI SDK': (baseURL) =>
+    aiSdkAgent((messages, { signal }) =>
+      streamText({
+        model: createOpenAI({ baseURL, apiKey }).chat(model),
+        messages,
+        abortSignal: signal,
+        maxRetries: 0,
+        onError: () => {},
+      }),
+    ),
+  'the OpenAI Agents SDK': (baseURL) =>
+    openAiAgent(
+      new Agent({
+        name: 'writer',
+        model: new OpenAIChatCompletionsModel(new OpenAI({ baseURL, apiKey, maxRetries: 0 }), model),
+      }),
+    ),
+  LangGraph: (baseURL) =>
+    langGraphAgent(
+      createReactAgent({
+        llm: new ChatOpenAI({ model, apiKey, configuration: { baseURL }, maxRetries: 0 }),
+        tools: [],
+      }),
+    ),
+};
+
+async function llmThat(answer: () => Answer): Promise<Llm> {
+  const llm = await startLlm(answer);
+  onTestFinished(() => llm.close());
+  return llm;
+}
+
+describe.each(Object.keys(libraries))('an answer of a model through %s', (name) => {
+  const agentFor = ({ url }: Llm) => serve(libraries[name]?.(url) ?? (() => []));
+
+  it.each(['length', 'content_filter'] as const)('that ends with `%s` says so', async (end) => {
+    const { run } = await runAgent(agentFor(await llmThat(() => ['Once ', 'upon ', { end }])), 'Tell');
+    expect(run.error).toBeUndefined();
+    expect(run.output).toMatchObject([{ parts: [{ content: 'Once upon ' }], finish_reason: end }]);
+  });
+
+  it('tells the next turn that it was cut off', async () => {
+    let turns = 0;
+    const llm = await llmThat(() => (turns++ === 0 ? ['Once ', { end: 'length' }] : ['Fine.']));
+    const { output } = (await runAgent(agentFor(llm), 'Tell')).run;
+    await runAgent(agentFor(llm), 'Go on', {
+      history: [{ role: 'user', parts: [{ content_type: 'text/plain', content: 'Tell' }] }, ...output],
+    });
+    const [, answer] = llm.requests[1]?.body.messages ?? [];
+    expect(answer?.role).toBe('assistant');
+    expect(JSON.stringify(answer?.content)).toContain('This answer was cut off: it came to the limit of tokens.');
+  });
+
+  it('that has no end mark fails the run', async () => {
+    const { run } = await runAgent(agentFor(await llmThat(() => ['Once ', 'upon ', { end: 'broken' }])), 'Tell');
+    expect([run.status, run.error?.data?.code]).toEqual(['failed', 'llm_error']);
+  });
+
+  it('that is a page fails the run', async () => {
+    const { run } = await runAgent(agentFor(await llmThat(() => ({ html: '<html>Sign in</html>' }))), 'Tell');
+    expect(run.status).toBe('failed');
+  });
+});
