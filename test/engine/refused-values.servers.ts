@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { concat, defer, ignoreElements, of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Run } from '../../src/index.ts';
+import type { Run, ServerOptions } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { agent, askOnce, durable, echo, never } from '../support/agents.ts';
 import { ask, finished, type Served, serve } from '../support/serve.ts';
@@ -126,8 +126,8 @@ const speaking = [
 ];
 
 function endsRuns(store: string): void {
-  const open = (): Promise<Served> =>
-    serve([...speaking, echo, never], { store, limits: { pollInterval: 10, sweepInterval: 10 } });
+  const open = (auth?: ServerOptions['auth']): Promise<Served> =>
+    serve([...speaking, echo, never], { store, auth, limits: { pollInterval: 10, sweepInterval: 10 } });
   it.each(['speaks', 'goes-on', 'durable'])(
     'ends the run of the agent %s as failed, and no other run',
     async (name) => {
@@ -148,6 +148,13 @@ function endsRuns(store: string): void {
     expect(['cancelled', 'failed']).toContain((await finished(served, run_id)).status);
     const erased = await fetch(`${served.url}/runs/${run_id}`, { method: 'DELETE' });
     expect(erased.status).toBe(204);
+  });
+
+  it.each(['speaks', 'goes-on', 'durable'])('erases a caller with a run of the agent %s', async (name) => {
+    const served = await open({ authenticate: () => ({ id: 'alice', scopes: ['runs:write', 'sessions:write'] }) });
+    await create(served, ask(name, 'hi', { mode: 'async' }));
+    const erased = await fetch(`${served.url}/principals/me/data`, { method: 'DELETE' });
+    expect([erased.status, await erased.json()]).toEqual([200, { runs: 1, sessions: 1 }]);
   });
 }
 
