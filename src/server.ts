@@ -166,7 +166,7 @@ async function host(
   // Without authentication, no caller is an owner.
   if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
   refuseUnreadable(app);
-  const responder = new Responder({ monitor, traffic, retry: http.retry, heartbeat: http.heartbeat });
+  const responder = new Responder({ monitor, traffic, retry: http.retry });
   let stopping = false;
   const isStopping = (): boolean => stopping || runtime.stopping;
   const checkReady = async (): Promise<void> => {
@@ -193,11 +193,11 @@ async function host(
   }
   await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
   const protocols = protocolAddresses(options.protocols);
-  const { secrets } = runtime;
-  await serveOwnApi(app, { access, responder, url, base, protocols, tickets, checkReady, secrets });
+  await serveOwnApi(app, { access, responder, url, base, protocols, tickets, checkReady, secrets: runtime.secrets });
   await serveProtocols(app, options.protocols, {
     access,
     responder,
+    limits: http,
     visitor: new Access(engine, options.auth === undefined ? operator : visitor),
     credentials: credentialKinds(options.auth),
     base,

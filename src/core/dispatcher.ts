@@ -33,6 +33,8 @@ export interface Dispatcher {
   offer(run_ids: readonly string[]): Promise<void>;
   /** From now on, this process executes runs that are offered. A process that only offers runs does not call it. */
   start(execute: Execute, onReleased: Released): Promise<void>;
+  /** Rejects where runs that are offered would not be executed, as behind a pooler that drops notifications. */
+  check?(): Promise<void>;
   /** Stops taking runs from the queue. */
   pause(): Promise<void>;
   /** Call it after `pause`. Resolves when all runs have left this process; until then, runs may be offered. */

@@ -15,6 +15,17 @@ export async function openDispatcher(text: string, options: BullOptions): Promis
   }
 }
 
+/**
+ * Checks whether a queue beside the store of a URL would work. Changes nothing.
+ * @throws Error that says what is missing and what to do
+ */
+export async function checkQueue(text: string): Promise<void> {
+  const found = readStoreUrl(text);
+  if (found?.kind !== 'postgres') return;
+  const { checkPostgresQueue } = await import('./bullmq/postgres-check.ts');
+  await checkPostgresQueue(found.url, found.schema);
+}
+
 /** Milliseconds: a shorter lease would be renewed all the time, and a longer one would never end. */
 const leaseLimits = { least: 100, most: 86_400_000 };
 

@@ -18,6 +18,7 @@ import { summaryOf } from './log/stored-run.ts';
 import type { EngineObserver } from './observers.ts';
 import { type EngineOptions, servicesOf } from './parts.ts';
 import { PeriodicTask } from './periodic.ts';
+import { ReadyCheck } from './ready-check.ts';
 import { manifestsOf } from './registry.ts';
 import { cancelRun } from './runs/cancel.ts';
 import { ConnectedReaders } from './runs/connected-readers.ts';
@@ -34,9 +35,11 @@ import { Sessions } from './sessions.ts';
 import { storeForRequests } from './store-access.ts';
 import { type IsVisible, type RunTest, type VisibleRuns, visibleRuns } from './visible-runs.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
-import { WriteCheck } from './write-check.ts';
 
 export type { EngineOptions } from './parts.ts';
+
+/** Milliseconds for which a check of the queue counts, which opens connections, where it has passed and has failed. */
+const queueCheckTimes = [30_000, 5_000] as const;
 
 /** Characters of JSON after which a page of runs ends: the questions of runs may be long. */
 const maxPageChars = 1024 * 1024;
@@ -66,7 +69,8 @@ export class Engine {
   readonly #changes: RunChanges;
   readonly #tasks: readonly PeriodicTask[];
   readonly webhooks: Webhooks;
-  readonly #writeCheck: WriteCheck;
+  readonly #writeCheck: ReadyCheck;
+  readonly #queueCheck: ReadyCheck;
   readonly #worker: boolean;
   readonly #onFailure: (error: unknown) => void;
   /** Resolves when all runs that were parked before the start are tried again. */
@@ -78,7 +82,8 @@ export class Engine {
     const { dispatcher, fetchResource, publicUrl, onFailure } = options;
     const limits = { ...defaultLimits, ...options.limits };
     this.#store = storeForRequests(options.store, limits.requestTimeout);
-    this.#writeCheck = new WriteCheck(options.store, limits.requestTimeout);
+    this.#writeCheck = new ReadyCheck(() => options.store.commit([]), limits.requestTimeout);
+    this.#queueCheck = new ReadyCheck(async () => dispatcher.check?.(), limits.requestTimeout, queueCheckTimes);
     this.#worker = options.worker ?? true;
     this.#onFailure = onFailure;
     this.#sessions = new Sessions(this.#store, fetchResource, publicUrl, options.logFor);
@@ -91,7 +96,7 @@ export class Engine {
     this.#services = servicesOf(options, this.#store, limits, {
       executor: () => this.#executor,
       onCommitted: (writes, outcomes) => {
-        this.#writeCheck.onCommitted();
+        this.#writeCheck.onPassed();
         this.#changes.onCommitted(writes, outcomes);
         this.webhooks.onCommitted(writes, outcomes);
       },
@@ -156,12 +161,16 @@ export class Engine {
     if (this.#worker) await this.#services.dispatcher.start(execute, onReleased);
   }
 
-  /** Resolves if requests can be served: the store can be read, and takes writes. @throws RivuletError `store_unavailable` */
+  /** Resolves if requests can be served: the store can be read and takes writes, and its queue works. @throws RivuletError `store_unavailable` */
   async ready(): Promise<void> {
     const { commits } = this.#services;
     commits.checkAvailable();
     // A commit that is under way shows the same as the check would.
-    await Promise.all([this.#store.due('', 1), commits.busy ? undefined : this.#writeCheck.takesWrites()]);
+    await Promise.all([
+      this.#store.due('', 1),
+      commits.busy ? undefined : this.#writeCheck.passes(),
+      this.#queueCheck.passes(),
+    ]);
   }
 
   /** Returns a function that removes the observer. */

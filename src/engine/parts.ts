@@ -103,7 +103,7 @@ export function servicesOf(
       if (log.outcome === 'fenced') known.fenced += 1;
     },
     onParked: (row) => observers.onRunParked(row),
-    onFailed: (run_id) => executor().offerLater(run_id),
+    onFailed: (log) => executor().onFailed(log),
     onEndedElsewhere: ({ ended: { row, work } }) => observers.onTokens(row.owner, work?.sinceAwait ?? 0),
   });
   const services: RunServices = {

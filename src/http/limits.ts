@@ -45,6 +45,11 @@ export const HttpLimits = Type.Object({
       'Percent of the heap that may be in use for five seconds before new runs and large reads are refused with 503; then pending answers may hold a fourth of the heap. 0 for never. `rivulet serve` has 90.',
   }),
   heartbeat: interval(15_000, 'Time between the comments that keep an idle stream open.'),
+  longPollTimeout: interval(15_000, 'Time that a long poll waits for further events of a run.'),
+  durableStreamTimeout: interval(
+    60_000,
+    'Time after which a stream of Durable Streams over Server-Sent Events ends, and its client continues with another one.',
+  ),
   stalledAfter: timer(
     60_000,
     'Time after which an answer is dropped whose client reads nothing of the pending data; 0 for never.',

@@ -44,14 +44,12 @@ export interface ProjectedStream<State> {
   readonly atTail?: (text: string) => string;
   /** Milliseconds between two reads of tokens, where the frames of a batch are few whatever its tokens; default: 0. */
   readonly pace?: number;
-  /** Heartbeats after which the stream ends, in a protocol whose clients continue then; default: only with the run. */
-  readonly heartbeats?: number;
+  /** Milliseconds after which the stream ends, in a protocol whose clients continue then; default: only with the run. */
+  readonly timeout?: number;
 }
 
 /** What all streams of a server share. */
 export interface Streams extends StreamOptions {
-  /** Milliseconds for which a stream may be idle, and a request wait without an answer. */
-  readonly heartbeat: number;
   readonly traffic: TrafficObserver;
 }
 
@@ -77,7 +75,7 @@ export async function sendProjected<State>(
     const left = await leftAt(projector, projection, from, access, run_id);
     const first = [...(lead?.(projector.state, left) ?? []), ...left].join('');
     const leave = connectReader(reply, access, cursor);
-    const stopTimer = closeAfter((options.heartbeats ?? 0) * streams.heartbeat, cursor);
+    const stopTimer = closeAfter(options.timeout, cursor);
     const onClose = (early: boolean): void => {
       stopTimer();
       leave(early);
@@ -138,8 +136,8 @@ function endingOf<State>(
 }
 
 /** Returns a function that stops the timer. */
-function closeAfter(milliseconds: number, cursor: Cursor): () => void {
-  if (milliseconds === 0) return () => {};
+function closeAfter(milliseconds: number | undefined, cursor: Cursor): () => void {
+  if (milliseconds === undefined) return () => {};
   const timeout = setTimeout(() => cursor.close(), milliseconds);
   return () => clearTimeout(timeout);
 }

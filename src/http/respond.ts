@@ -160,15 +160,15 @@ export class Responder {
   }
 
   /**
-   * Waits until a run has events after a cursor or is final, for a heartbeat at most, and no longer than the client and
-   * the server are there.
+   * Waits until a run has events after a cursor or is final, for so many milliseconds at most, and no longer than
+   * the client and the server are there.
    * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
    */
-  async grown(reply: FastifyReply, access: Access, run_id: string, after: number): Promise<void> {
+  async grown(milliseconds: number, reply: FastifyReply, access: Access, run_id: string, after: number): Promise<void> {
     const cursor = await access.openCursor(run_id, { after, keeps: false });
     countReader(reply, access, cursor);
     const closed = new Observable<void>((subscriber) => onceClosed(reply, () => subscriber.next()));
-    const end = merge(this.#stopped, closed, timer(this.#streams.heartbeat));
+    const end = merge(this.#stopped, closed, timer(milliseconds));
     const events = new RunStream(() => cursor);
     await firstValueFrom(events.pipe(takeUntil(end)), { defaultValue: undefined });
     // Where the end came before the first read, nothing has subscribed.

@@ -4,6 +4,7 @@ import type { CredentialKind } from '../http/auth/authenticate.ts';
 import type { Signatures } from '../http/auth/signatures.ts';
 import type { AccessOf } from '../http/caller.ts';
 import { type Answer, type AnswerBelow, refuse } from '../http/errors.ts';
+import type { HttpLimits } from '../http/limits.ts';
 import type { Responder } from '../http/respond.ts';
 import type { ServerUrl } from '../http/server-url.ts';
 
@@ -11,6 +12,7 @@ import type { ServerUrl } from '../http/server-url.ts';
 export interface ProtocolOptions {
   readonly access: AccessOf;
   readonly responder: Responder;
+  readonly limits: HttpLimits;
   /** What a caller without credentials may see. */
   readonly visitor: Access;
   /** The credentials that callers send; empty where authentication is off. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
-import { queueSchema } from '../../src/dispatchers/bullmq/postgres-queue.ts';
+import { queueSchema } from '../../src/dispatchers/bullmq/postgres-check.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { TestNode } from './test-node.ts';
 

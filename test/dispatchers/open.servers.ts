@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
-import { queueSchema } from '../../src/dispatchers/bullmq/postgres-queue.ts';
+import { queueSchema } from '../../src/dispatchers/bullmq/postgres-check.ts';
 import { openDispatcher } from '../../src/dispatchers/open.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { TestNode } from './test-node.ts';

@@ -58,14 +58,14 @@ describe('a request that waits for a run', () => {
 
 it('a client that waits for a run to grow leaves no cursor open where the server has stopped meanwhile', async () => {
   const { run_id, cursor } = await openRun();
-  const responder = new Responder({ monitor: { end() {} }, heartbeat: 60_000 } as never);
+  const responder = new Responder({ monitor: { end() {} } } as never);
   const access = {
     openCursor: async () => {
       responder.stop();
       return cursor;
     },
   };
-  await responder.grown({ request: { hasTicket: true } } as never, access as never, run_id, 1);
+  await responder.grown(60_000, { request: { hasTicket: true } } as never, access as never, run_id, 1);
   expect(cursor.ended).toBe(true);
 });
 

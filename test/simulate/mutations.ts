@@ -123,8 +123,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/executor.ts',
-        find: 'offerLater(run_id: string): void {\n    this.#toOffer.add(run_id);',
-        replace: 'offerLater(_: string): void {',
+        find: 'onFailed({ run_id, rejected, row }: RunLog): void {\n    this.#toOffer.add(run_id);',
+        replace: 'onFailed({ run_id, rejected, row }: RunLog): void {',
       },
     ],
     noticed: ['no run is left open'],

@@ -1,6 +1,8 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
+import { reasonOf } from '../../core/store-url.ts';
+import { checkQueue } from '../../dispatchers/open.ts';
 import { Registry } from '../../engine/registry.ts';
 import { inspectStore } from '../../stores/inspect.ts';
 import { storeName } from '../../stores/open.ts';
@@ -116,6 +118,9 @@ async function checkStore({ store }: Settings): Promise<Finding[]> {
     const text = `the store's clock is ${Math.abs(clockAhead)} ms ${clockAhead > 0 ? 'ahead of' : 'behind'} this one`;
     findings.push(problem(text, 'let NTP set the clocks of all nodes'));
   }
+  await checkQueue(store).catch((error: unknown) => {
+    findings.push(problem(`the queue beside the store would not work: ${reasonOf(error)}`, ''));
+  });
   const data = found === undefined ? 'nothing stored yet' : `version ${found}`;
   const clock = clockAhead === undefined ? '' : `, clock within ${Math.abs(clockAhead)} ms`;
   return [ok(`${name}: ${data}${clock}`), ...findings];

@@ -16,6 +16,8 @@ export interface QueueLocation<B extends IQueueBackend, C> {
   readonly workConnection: C;
   /** Seconds after which a node without jobs polls for some, in case a notification was lost. */
   readonly pollInterval: number;
+  /** See `Dispatcher.check`. */
+  readonly check?: () => Promise<void>;
 }
 
 export interface BullOptions {
@@ -141,6 +143,10 @@ export class BullDispatcher<B extends IQueueBackend, C> implements Dispatcher {
       throw error;
     }
     worker.run().catch(this.#onError);
+  }
+
+  async check(): Promise<void> {
+    await this.#location.check?.();
   }
 
   async pause(): Promise<void> {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   type BackendFactory,
   createPostgresBackend,
@@ -10,6 +9,7 @@ import {
 import { type ClientConfig, escapeIdentifier } from 'pg';
 import { PostgresClient, withClient } from '../../postgres/connections.ts';
 import { BullDispatcher, type BullOptions } from './bullmq-dispatcher.ts';
+import { checkPostgresQueue, queueConfig, queueSchema } from './postgres-check.ts';
 
 /** Connections to take, renew and end jobs. Two more wait for jobs and offer runs. */
 const workConnections = 3;
@@ -17,18 +17,9 @@ const workConnections = 3;
 /** Opens a queue in PostgreSQL, with five connections at most. Its tables are in a schema beside the store's. */
 export async function openPostgresQueue(address: string, storeSchema: string, options: BullOptions) {
   const schema = queueSchema(storeSchema);
-  const url = new URL(address);
-  // BullMQ appends its search path to these options; options in the URL would replace it.
-  const flags = url.searchParams.get('options');
-  url.searchParams.delete('options');
-  const common = {
-    connectionString: url.href,
-    // A crash may lose or restore the last jobs. The runs are in the store, so no call has to wait for the disk.
-    // At stricter isolation levels, transactions fail when several nodes take jobs.
-    options: `${flags ?? ''} -c synchronous_commit=off -c default_transaction_isolation=read\\ committed`.trim(),
-    application_name: 'rivulet',
-    keepAlive: true,
-  };
+  const common = queueConfig(address);
+  const check = (): Promise<void> => checkPostgresQueue(address, storeSchema);
+  await check();
   await migrate({ ...common, connectionTimeoutMillis: 3_000 }, schema);
   const pool = {
     ...common,
@@ -43,7 +34,7 @@ export async function openPostgresQueue(address: string, storeSchema: string, op
   const offerConnection: PostgresConnectionOptions = { ...pool, max: 1 };
   const workConnection: PostgresConnectionOptions = { ...pool, max: workConnections };
   // Named after the schema: all queues of a database share one notification channel, and are told apart by name.
-  const location = { backend: createBackend, name: schema, offerConnection, workConnection, pollInterval: 5 };
+  const location = { backend: createBackend, name: schema, offerConnection, workConnection, pollInterval: 5, check };
   return BullDispatcher.open(location, options);
 }
 
@@ -73,13 +64,6 @@ function inServerTime(command: string): string {
   // PostgreSQL wants to know the type of each parameter, so this one has to occur.
   const serverTime = `(0 * ${now}::bigint + (extract(epoch FROM clock_timestamp()) * 1000)::bigint)`;
   return now === undefined ? command : command.replaceAll(now, () => serverTime);
-}
-
-/** The name of the queue's schema. PostgreSQL truncates names to 63 characters, so longer ones end in a hash. */
-export function queueSchema(schema: string): string {
-  const name = `${schema}_queue`;
-  if (name.length <= 63) return name;
-  return `${schema.slice(0, 48)}_${createHash('sha256').update(schema).digest('hex').slice(0, 8)}_queue`;
 }
 
 /** Creates the tables. Several processes may call it at once: one creates them, the others wait and find them. */

@@ -12,6 +12,7 @@ import { checkpointOf } from '../log/checkpoint.ts';
 import { Cursor, type CursorOptions } from '../log/cursor.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import { PageCache } from '../log/page-cache.ts';
+import type { RunLog } from '../log/run-log.ts';
 import { type RunFinder, type Source, storedSource } from '../log/source.ts';
 import { foldStored, parkedOf } from '../log/stored-run.ts';
 import type { RunTest } from '../visible-runs.ts';
@@ -36,8 +37,8 @@ export interface ActiveRunsOptions {
   readonly onRemoved: (execution: Execution) => void;
   /** Called for each run that this process has parked. */
   readonly onParked: (row: RunRow) => void;
-  /** Called for each run that this process dropped because the store failed. */
-  readonly onFailed: (run_id: string) => void;
+  /** Called for each run that this process dropped because the store failed, or can never take one of its writes. */
+  readonly onFailed: (log: RunLog) => void;
   /** Called for each run that another process has ended while it was executed here. */
   readonly onEndedElsewhere: (execution: Execution) => void;
 }
@@ -304,7 +305,7 @@ export class ActiveRuns implements RunFinder {
     if (failure !== undefined) {
       execution.abandon(failure, outcome === 'fenced' ? () => this.#isOpen(run_id) : execution.durable);
     }
-    if (outcome === 'failed') this.#options.onFailed(run_id);
+    if (outcome === 'failed') this.#options.onFailed(execution.log);
     if (outcome === 'fenced')
       void this.#isOpen(run_id).then((isOpen) => isOpen || this.#options.onEndedElsewhere(execution));
     if (outcome === 'final') this.#options.onFinal(execution);

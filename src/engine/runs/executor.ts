@@ -150,9 +150,25 @@ export class Executor {
       .warn(`waits for its agent ${agent_name}, which is not here; start a server that has it, or cancel the run`);
   }
 
-  /** The store failed while this process had the run: `offerAgain` offers it when the store is back. */
-  offerLater(run_id: string): void {
+  /**
+   * The store failed while this process had the run: `offerAgain` offers it when the store is back. Where the store can
+   * never take a write of a run that is not durable, the run ends at once: its agent must not begin again.
+   */
+  onFailed({ run_id, rejected, row }: RunLog): void {
     this.#toOffer.add(run_id);
+    if (rejected && row.tier !== 'durable') void this.#endRejected(run_id);
+  }
+
+  /** Never rejects: where the store fails, the run is offered again later. */
+  async #endRejected(run_id: string): Promise<void> {
+    try {
+      const row = await this.#services.store.run(run_id);
+      if (row !== undefined && !isFinal(row.status))
+        await this.#end(row, row.status === 'cancelling' ? undefined : fail('store_failed').toJSON());
+      this.#toOffer.delete(run_id);
+    } catch (error) {
+      this.#services.executions.logFor(run_id).warn(`could not be ended; will retry: ${String(error)}`);
+    }
   }
 
   /** Offers the runs that were dropped or could not be offered. Called periodically. */

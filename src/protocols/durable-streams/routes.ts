@@ -19,11 +19,11 @@ const route = {
   schema: { hide: true, params: Type.Object({ run_id: Type.String() }) },
 } as const;
 
-/** Heartbeats after which a stream of Server-Sent Events ends: about a minute, as the protocol asks. */
-const heartbeatsPerStream = 4;
-
 /** Durable Streams, read-only: the log of a run as an open stream, which its final event closes. */
-export const durableStreamRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder }) => {
+export const durableStreamRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (
+  app,
+  { access, responder, limits },
+) => {
   const projectionWith = sharedProjections();
 
   app.head('/runs/:run_id/stream', route, async (request, reply) => {
@@ -49,12 +49,13 @@ export const durableStreamRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = a
         mode: 'events',
         lead: () => (hasAll ? [upToDateControl(from, read.cursor)] : []),
         atTail: withUpToDate,
-        heartbeats: heartbeatsPerStream,
+        timeout: limits.durableStreamTimeout,
         // The last control event says whether the stream is closed, so the end of a connection says nothing.
         interrupted: () => '',
       });
     }
-    if (read.live === 'long-poll' && hasAll && !end.closed) await responder.grown(reply, own, run_id, from);
+    if (read.live === 'long-poll' && hasAll && !end.closed)
+      await responder.grown(limits.longPollTimeout, reply, own, run_id, from);
     return send(reply, own, run_id, { ...read, from });
   });
 };

@@ -9,8 +9,8 @@ const clientMessages =
 const unavailable = /^(08...|57P0[1235]|25006)$/;
 /** A statement time-out, no memory, and an internal error, which reports an allocation that is too large. */
 const tooLarge = /^(57014|53200|XX000)$/;
-/** Invalid values (class 22), violated constraints (23), and exceeded limits (54). */
-const invalidValue = /^(22|23|54)...$/;
+/** Invalid values (class 22), violated constraints (23) and views (44), exceeded limits (54), and refusals of triggers. */
+const invalidValue = /^((22|23|44|54)...|P0001)$/;
 
 /** Whether PostgreSQL is unavailable at present. Such an error says nothing about the statement. */
 export function isPostgresUnavailable(error: unknown): boolean {

@@ -83,3 +83,10 @@ export const outcomeOfLetter: Readonly<Record<string, Outcome>> = {
 function keyText({ fresh: _, ...key }: Key & { fresh: string }): string {
   return JSON.stringify(key);
 }
+
+/** @throws RangeError where Redis would break the connection instead of an answer */
+export function checkLength(text: string, maxBytes: number): void {
+  // A code unit has three bytes at most.
+  if (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes)
+    throw new RangeError(`Redis accepts texts of ${maxBytes} bytes; raise its proto-max-bulk-len`);
+}

@@ -26,6 +26,6 @@ export function isRedisUnavailable(error: unknown): boolean {
 export function classifyRedisError(error: unknown): CommitFailure {
   if (!(error instanceof Error) || isRedisUnavailable(error)) return 'unanswered';
   if (error instanceof ReplyError) return invalidValue.test(error.message) ? 'rejected' : 'refused';
-  // The commit could not be encoded: its text exceeds the longest string.
+  // The commit was not sent: its text exceeds the longest string, or what Redis accepts.
   return error instanceof RangeError || error instanceof TypeError ? 'rejected' : 'unanswered';
 }

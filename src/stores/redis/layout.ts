@@ -89,3 +89,12 @@ export async function durabilityWarnings(redis: Redis): Promise<string[]> {
   }
   return warnings;
 }
+
+/**
+ * The bytes of the longest text that Redis accepts. It breaks the connection of a client that sends a longer one. Redis may
+ * refuse to tell it; then it has the default.
+ */
+export async function maxTextBytes(redis: Redis): Promise<number> {
+  const [, found] = (await redis.config('GET', 'proto-max-bulk-len').catch(() => [])) as string[];
+  return Number(found) || 512 * 1024 * 1024;
+}

@@ -26,9 +26,9 @@ import { CommitQueue } from '../remote/commit-queue.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { matchesStatus, newestStatuses } from '../status-times.ts';
 import { RedisDeliveries } from './deliveries.ts';
-import { encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
+import { checkLength, encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
-import { checkLayout, durabilityWarnings, listAgents } from './layout.ts';
+import { checkLayout, durabilityWarnings, listAgents, maxTextBytes } from './layout.ts';
 import { parseRows, smallestSet, statusSets } from './run-sets.ts';
 import { timestamp } from './scores.ts';
 import { defineScripts } from './scripts.ts';
@@ -64,13 +64,15 @@ const closeTimeout = 1_000;
 export class RedisStore implements Store {
   readonly #redis: Redis;
   readonly #prefix: string;
+  readonly #maxBytes: number;
   readonly #deliveries: RedisDeliveries;
   readonly #writer = randomUUID();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyRedisError);
   readonly #subscription = new SharedSubscription((onText) => subscribe(this.#redis, `${this.#prefix}moved`, onText));
 
-  private constructor(redis: Redis, prefix: string) {
+  private constructor(redis: Redis, prefix: string, maxBytes: number) {
     this.#redis = redis;
+    this.#maxBytes = maxBytes;
     // A hash tag: a cluster keeps all keys with the same text in braces in one slot.
     this.#prefix = `{${prefix}}:`;
     this.#deliveries = new RedisDeliveries(redis, this.#prefix);
@@ -110,7 +112,7 @@ export class RedisStore implements Store {
     // Later connection errors surface in the commands that fail.
     redis.off('error', failed).on('error', () => {});
     defineScripts(redis);
-    const store = new RedisStore(redis, prefix);
+    const store = new RedisStore(redis, prefix, await maxTextBytes(redis));
     try {
       await checkLayout(redis, store.#prefix);
       await listAgents(redis, store.#prefix);
@@ -333,6 +335,7 @@ export class RedisStore implements Store {
     const encoded = JSON.stringify(writes.map(encodeWrite));
     // Events are passed beside the JSON: to escape and parse them again would take half of the time of a commit.
     const bodies = writes.map(({ lines }) => lines.join('\n'));
+    for (const text of [encoded, ...bodies]) checkLength(text, this.#maxBytes);
     const answer = await this.#redis.rivuletCommit(this.#prefix, this.#writer, number, encoded, ...bodies);
     const outcomes = Array.from(answer, (letter, index) =>
       letter === targetsChanged ? this.#targetsOf(writes[index]) : (outcomeOfLetter[letter] ?? 'fenced'),

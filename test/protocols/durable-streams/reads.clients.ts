@@ -90,7 +90,7 @@ describe('the client of Durable Streams', () => {
 
   it('goes on in another connection when the server ends a stream of Server-Sent Events', async () => {
     const tap = new Tap();
-    const served = await serve([tap.agent], { heartbeat: 20 });
+    const served = await serve([tap.agent], { durableStreamTimeout: 80 });
     const run_id = await idOf(served, 'tap');
     await tap.started();
     let connections = 0;

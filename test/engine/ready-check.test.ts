@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { WriteCheck } from '../../src/engine/write-check.ts';
+import { ReadyCheck } from '../../src/engine/ready-check.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }));
 afterEach(() => void vi.useRealTimers());
@@ -7,47 +7,47 @@ afterEach(() => void vi.useRealTimers());
 /** A check of a store that answers each commit with `answer`, and the number of its commits. */
 function checkOf(answer: () => Promise<never[]>) {
   const store = { commit: vi.fn(answer) };
-  return { check: new WriteCheck(store, 5_000), store };
+  return { check: new ReadyCheck(() => store.commit(), 5_000), store };
 }
 
 const soon = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 it('writes once in five seconds, however often it is asked, and not while runs are committed', async () => {
   const { check, store } = checkOf(async () => []);
-  for (let n = 0; n < 10; n += 1) await check.takesWrites();
-  expect(store.commit.mock.calls).toEqual([[[]]]);
+  for (let n = 0; n < 10; n += 1) await check.passes();
+  expect(store.commit.mock.calls).toHaveLength(1);
   vi.advanceTimersByTime(4_000);
-  check.onCommitted();
+  check.onPassed();
   vi.advanceTimersByTime(4_000);
-  await check.takesWrites();
+  await check.passes();
   expect(store.commit).toHaveBeenCalledTimes(1);
   vi.advanceTimersByTime(2_000);
-  await check.takesWrites();
+  await check.passes();
   expect(store.commit).toHaveBeenCalledTimes(2);
 });
 
 it('asks a store that refuses once in a second, until the store takes a commit', async () => {
   const { check, store } = checkOf(() => Promise.reject(new Error('the disk is full')));
-  const refused = () => expect(check.takesWrites()).rejects.toMatchObject({ kind: 'store_unavailable' });
+  const refused = () => expect(check.passes()).rejects.toMatchObject({ kind: 'store_unavailable' });
   for (let n = 0; n < 10; n += 1) await refused();
   expect(store.commit).toHaveBeenCalledTimes(1);
   vi.advanceTimersByTime(1_001);
   for (let n = 0; n < 10; n += 1) await refused();
   expect(store.commit).toHaveBeenCalledTimes(2);
-  check.onCommitted();
-  await check.takesWrites();
+  check.onPassed();
+  await check.passes();
 });
 
 it('asks a store that does not answer once, says so after the time-out, and believes its late answer', async () => {
   let answer = (_: never[]): void => {};
   const { check, store } = checkOf(() => new Promise((resolve) => (answer = resolve)));
-  const late = expect(check.takesWrites()).rejects.toMatchObject({ kind: 'store_unavailable' });
+  const late = expect(check.passes()).rejects.toMatchObject({ kind: 'store_unavailable' });
   await vi.advanceTimersByTimeAsync(5_000);
   await late;
   await vi.advanceTimersByTimeAsync(60_000);
-  await expect(check.takesWrites()).rejects.toMatchObject({ kind: 'store_unavailable' });
+  await expect(check.passes()).rejects.toMatchObject({ kind: 'store_unavailable' });
   expect(store.commit).toHaveBeenCalledTimes(1);
   answer([]);
   await soon();
-  await check.takesWrites();
+  await check.passes();
 });
