@@ -201,15 +201,16 @@ function closed(open: Open, interrupted = false): Step {
 }
 
 /** A question is a tool call without a result, in a step of its own. */
-function asked(open: Open, { status, await_request }: Run, approvals: boolean): Step {
+function asked(open: Open, { status, usage, await_request }: Run, approvals: boolean): Step {
   const before = closed(open);
-  if (await_request === undefined) return { open: { ...before.open, settled: { status } }, chunks: before.chunks };
+  const settled = { status, ...(usage && { usage }) };
+  if (await_request === undefined) return { open: { ...before.open, settled }, chunks: before.chunks };
   const toolCallId = callIdOf(open.run_id, await_request.id);
   const { tool } = await_request;
   const dynamic = tool === undefined;
   const approval = approvals && dynamic && isYesOrNo(await_request);
   return {
-    open: { ...before.open, asked: { toolCallId, dynamic, approval }, settled: { status } },
+    open: { ...before.open, asked: { toolCallId, dynamic, approval }, settled },
     chunks: [
       ...before.chunks,
       { type: 'start-step' },

@@ -1,10 +1,11 @@
 import { flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
+import { usageAfter } from '../../core/run-state.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
-import type { AwaitRequest, Run, RunUsage } from '../../schema/run.ts';
+import type { Run, RunUsage } from '../../schema/run.ts';
 import { kindOf, questionText } from '../projector.ts';
 import { errorInStream } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
@@ -29,9 +30,9 @@ export interface ChatOptions {
 type ChatOutcome =
   | { readonly finish: 'stop'; readonly usage: RunUsage | undefined }
   /** A call that the client answers. */
-  | { readonly finish: 'tool_calls'; readonly call: string }
+  | { readonly finish: 'tool_calls'; readonly call: string; readonly usage: RunUsage | undefined }
   /** A question in the text, whose answer no request can bring to the run. */
-  | { readonly finish: 'question' }
+  | { readonly finish: 'question'; readonly usage: RunUsage | undefined }
   | { readonly finish: 'error'; readonly error: ErrorBody };
 
 export interface ChatState {
@@ -58,6 +59,8 @@ export interface ChatState {
   /** What an index of the agent's message is short of one of the whole text, at its end. */
   readonly shift: number;
   readonly outcome: ChatOutcome | undefined;
+  /** The usage of the run that was told with its completions so far. */
+  readonly told: RunUsage | undefined;
   /** What the agent says while the run awaits, as the inside of a JSON string: the beginning of the next completion. */
   readonly late: string;
 }
@@ -76,6 +79,7 @@ const start = (whole: boolean): ChatState => ({
   begun: 0,
   shift: 0,
   outcome: undefined,
+  told: undefined,
   late: '',
 });
 
@@ -167,7 +171,7 @@ function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
     case 'message.completed':
       return { ...state, shift: state.shift + textOf(event.message).length };
     case 'run.awaiting':
-      return awaiting(state, event.run.await_request, chunks);
+      return awaiting(state, event.run, chunks);
     case 'run.completed':
     case 'run.failed':
     case 'run.cancelled':
@@ -178,10 +182,10 @@ function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
 }
 
 function working(before: ChatState, chunks: Chunks): ChatState {
-  const { run, outcome, shift, isNext, late } = before;
+  const { run, outcome, told, shift, isNext, late } = before;
   const isNew = outcome !== undefined && run !== undefined;
   const id = `chatcmpl-${run?.run_id}-${chunks.event}`;
-  const state = isNew ? { ...completion(run, id, chunks.options), shift } : before;
+  const state = isNew ? { ...completion(run, id, chunks.options), told, shift } : before;
   chunks.add(state, '{"role":"assistant","content":""}');
   return isNew ? { ...addText(state, late, chunks), isNext: isNext && late !== '' } : state;
 }
@@ -244,30 +248,32 @@ function addReasoning(state: ChatState, text: string, chunks: Chunks): ChatState
   return state;
 }
 
-function awaiting(before: ChatState, request: AwaitRequest | undefined, chunks: Chunks): ChatState {
+function awaiting(before: ChatState, { await_request: request, usage: told }: Run, chunks: Chunks): ChatState {
   const { run } = before;
   if (run === undefined || request === undefined) return before;
   const { tools } = chunks.options;
+  const usage = usageAfter(before.told, told);
   const call = callOfQuestion(request, tools);
   if (!tools.includes(call.name)) {
     const asked = addText({ ...before, isNext: before.said }, insideOf(questionText(request)), chunks);
     chunks.add(asked, '{}', 'stop');
-    chunks.end(asked, undefined);
-    return { ...asked, shift: 0, isNext: false, outcome: { finish: 'question' } };
+    chunks.end(asked, usage);
+    return { ...asked, told, shift: 0, isNext: false, outcome: { finish: 'question', usage } };
   }
   const id = callId(run.run_id, chunks.event);
   const whole = toLine({ id, type: 'function', function: call });
   chunks.add(before, `{"tool_calls":[{"index":0,${whole.slice(1)}]}`);
   chunks.add(before, '{}', 'tool_calls');
-  chunks.end(before, undefined);
-  return { ...before, shift: 0, isNext: false, outcome: { finish: 'tool_calls', call: whole } };
+  chunks.end(before, usage);
+  return { ...before, told, shift: 0, isNext: false, outcome: { finish: 'tool_calls', call: whole, usage } };
 }
 
-function ended(state: ChatState, { error, usage, status }: Run, chunks: Chunks): ChatState {
+function ended(state: ChatState, { error, usage: whole, status }: Run, chunks: Chunks): ChatState {
   if (status === 'failed' && error !== undefined) {
     chunks.fail(error);
     return { ...state, outcome: { finish: 'error', error } };
   }
+  const usage = usageAfter(state.told, whole);
   chunks.add(state, '{}', 'stop');
   chunks.end(state, usage);
   return { ...state, outcome: { finish: 'stop', usage } };
@@ -278,7 +284,7 @@ export function completionObject(state: ChatState): string {
   const { id, run, annotations, outcome } = state;
   const [content, reasoning] = [state.content.whole, state.reasoning.whole];
   const calls = outcome?.finish === 'tool_calls' ? `,"tool_calls":[${outcome.call}]` : '';
-  const usage = outcome?.finish === 'stop' ? outcome.usage : undefined;
+  const usage = outcome !== undefined && 'usage' in outcome ? outcome.usage : undefined;
   const text = content === '' && calls !== '' ? 'null' : `"${content}"`;
   const thoughts = reasoning === '' ? '' : `,"reasoning_content":"${reasoning}"`;
   const message = `{"role":"assistant","content":${text}${thoughts},"refusal":null,"annotations":[${annotations}]${calls}}`;

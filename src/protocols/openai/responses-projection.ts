@@ -1,11 +1,13 @@
 import { endsInterrupted, endsMessage, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
+import { usageAfter } from '../../core/run-state.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
-import type { AwaitRequest, Run } from '../../schema/run.ts';
+import type { Run, RunUsage } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
 import { responseError } from './errors.ts';
+import { Frames } from './frames.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
 import { LinkPlaces } from './link-places.ts';
@@ -74,36 +76,19 @@ export interface ResponsesState {
   readonly said: number;
   /** The finished messages of the output that have them. */
   readonly earlier: readonly EarlierMessage[];
+  /** The usage of the run that was told with its responses so far. */
+  readonly told: RunUsage | undefined;
 }
 
-const start: ResponsesState = { run: undefined, response: undefined, open: undefined, late: '', said: 0, earlier: [] };
-
-/** The frames of one event. */
-class Frames {
-  readonly #n: number;
-  readonly #frames: string[];
-  readonly #first: number;
-
-  constructor(n: number, frames: string[]) {
-    this.#n = n;
-    this.#frames = frames;
-    this.#first = frames.length;
-  }
-
-  /** An event; `fields` is the JSON of its fields. */
-  add(type: string, fields: string): void {
-    this.#frames.push(`event: ${type}\ndata: {"type":"${type}",${fields},"sequence_number":${this.next}}\n\n`);
-  }
-
-  text(text: string): void {
-    this.#frames.push(text);
-  }
-
-  /** The number of the next frame. */
-  get next(): number {
-    return sequenceNumber(this.#n, this.#frames.length - this.#first);
-  }
-}
+const start: ResponsesState = {
+  run: undefined,
+  response: undefined,
+  open: undefined,
+  late: '',
+  said: 0,
+  earlier: [],
+  told: undefined,
+};
 
 /** One step of the projection. */
 interface Step {
@@ -143,7 +128,7 @@ function afterEvent(state: ResponsesState, event: Event, step: Step): ResponsesS
     case 'run.in-progress':
       return working(state, event.run, step);
     case 'run.awaiting':
-      return awaiting(state, event.run.await_request, step);
+      return awaiting(state, event.run, step);
     case 'run.completed':
     case 'run.failed':
     case 'run.cancelled':
@@ -345,7 +330,7 @@ function added(state: ResponsesState, { n, frames }: Step, item: WholeItem): Res
 }
 
 /** The question becomes a call that the client answers. The response is complete. */
-function awaiting(before: ResponsesState, request: AwaitRequest | undefined, step: Step): ResponsesState {
+function awaiting(before: ResponsesState, { await_request: request, usage: told }: Run, step: Step): ResponsesState {
   const { run } = before;
   if (run === undefined || request === undefined) return before;
   const { name, arguments: args } = callOfQuestion(request, step.echo.tools);
@@ -360,7 +345,8 @@ function awaiting(before: ResponsesState, request: AwaitRequest | undefined, ste
     whole: { type: 'function_call', status: 'completed', call_id, name, arguments: args },
   });
   const asked_at = request.message.created_at ?? run.created_at;
-  return finished(state, { status: 'completed', completed_at: seconds(asked_at), call_id }, step);
+  const usage = usageAfter(before.told, told);
+  return finished({ ...state, told }, { status: 'completed', completed_at: seconds(asked_at), usage, call_id }, step);
 }
 
 function ended(before: ResponsesState, { status, error, usage, finished_at }: Run, step: Step): ResponsesState {
@@ -374,7 +360,7 @@ function ended(before: ResponsesState, { status, error, usage, finished_at }: Ru
     {
       status: outcome,
       completed_at: outcome === 'completed' && finished_at !== undefined ? seconds(finished_at) : undefined,
-      usage,
+      usage: usageAfter(before.told, usage),
       error: error && responseError(error),
     },
     step,
