@@ -1,12 +1,12 @@
 import { flat, tokenIn, toLine } from '../../core/encode.ts';
-import { stateChangeOf } from '../../core/parts.ts';
+import { questionText, stateChangeOf } from '../../core/parts.ts';
 import { isInterrupted, usageAfter } from '../../core/run-state.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunUsage } from '../../schema/run.ts';
-import { isYesOrNo, kindOf, questionText } from '../projector.ts';
+import { isYesOrNo, kindOf } from '../projector.ts';
 
 /** What frames say of the request that they answer. */
 export interface AgUiRun {

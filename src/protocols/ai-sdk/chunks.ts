@@ -1,11 +1,11 @@
 import { flat } from '../../core/encode.ts';
 import { isObject } from '../../core/json.ts';
-import { textOf } from '../../core/parts.ts';
+import { questionText, textOf } from '../../core/parts.ts';
 import { isInterrupted } from '../../core/run-state.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
-import { isYesOrNo, jsonIn, kindOf, questionText } from '../projector.ts';
+import { isYesOrNo, jsonIn, kindOf } from '../projector.ts';
 
 /** A chunk of the UI message stream, with only the properties that every version of the AI SDK from 5 on accepts. */
 export interface Chunk {

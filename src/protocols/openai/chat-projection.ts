@@ -1,12 +1,12 @@
 import { flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
-import { textOf } from '../../core/parts.ts';
+import { questionText, textOf } from '../../core/parts.ts';
 import { usageAfter } from '../../core/run-state.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
 import type { Run, RunUsage } from '../../schema/run.ts';
-import { kindOf, questionText } from '../projector.ts';
+import { kindOf } from '../projector.ts';
 import { errorInStream } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId } from './ids.ts';
