@@ -15,7 +15,7 @@ import {
 import type { Client } from '../client/client.ts';
 import { ClientError } from '../client/client-error.ts';
 import { problemsOf } from '../client/reply-form.ts';
-import { textOf } from '../core/parts.ts';
+import { questionText } from '../core/parts.ts';
 import { isFinal } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { AwaitRequest, Run, RunStatus } from '../schema/run.ts';
@@ -119,7 +119,7 @@ export class RunFollower {
     // The log also has await requests that were answered long ago.
     const { await_request } = await this.client.get(run_id, { signal });
     if (await_request === undefined || !isDeepStrictEqual(await_request, awaiting.await_request)) return undefined;
-    const question = textOf(await_request.message);
+    const question = questionText(await_request);
     terminal.note(question, 'bold');
     const replied =
       terminal.interactive &&

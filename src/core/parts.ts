@@ -1,5 +1,6 @@
 import type { GenericEvent } from '../schema/event.ts';
 import type { CitationMetadata, MessageInput, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
+import type { AwaitRequest } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { isObject } from './json.ts';
 
@@ -102,6 +103,23 @@ export function textOf(said: HasText | readonly HasText[]): string {
   if (content_encoding !== 'base64') return content;
   if (!/^text\//i.test(content_type)) return '';
   return new TextDecoder().decode(Uint8Array.from(atob(content), (char) => char.charCodeAt(0)));
+}
+
+const isPlain = ({ content_type = 'text/plain', name }: MessagePart): boolean =>
+  name === undefined && content_type.startsWith('text/plain');
+
+/** The text of a question, as people read it: a blank line is around each part that is no plain text, such as JSON. */
+export function questionText({ message }: Pick<AwaitRequest, 'message'>): string {
+  let all = '';
+  let before: MessagePart | undefined;
+  for (const part of message.parts) {
+    const text = textOf(part);
+    if (text === '') continue;
+    const isNext = before !== undefined && !(isPlain(before) && isPlain(part));
+    all += isNext ? `\n\n${text}` : text;
+    before = part;
+  }
+  return all;
 }
 
 function appendText(all: string, one: HasText): string {

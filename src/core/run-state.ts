@@ -164,4 +164,17 @@ export function addUsage(before: RunUsage | undefined, used: RunUsage): RunUsage
   return sum;
 }
 
+/** What was reported after `before`, which is an earlier usage of the same run. */
+export function usageAfter(before: RunUsage | undefined, usage: RunUsage | undefined): RunUsage | undefined {
+  if (before === undefined || usage === undefined) return usage;
+  const { tokens, input_tokens, output_tokens } = usage;
+  // A re-entered agent may report less than before.
+  const more = (now: number, earlier = 0): number => Math.max(0, now - earlier);
+  return {
+    tokens: more(tokens, before.tokens),
+    ...(input_tokens !== undefined && { input_tokens: more(input_tokens, before.input_tokens) }),
+    ...(output_tokens !== undefined && { output_tokens: more(output_tokens, before.output_tokens) }),
+  };
+}
+
 const sumOf = (before = 0, used: number): number => Math.min(before + used, maxUsage);

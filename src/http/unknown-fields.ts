@@ -48,16 +48,18 @@ function findUnknown(value: unknown, { name, fields, inner }: ClosedObject, foun
   if (typeof value !== 'object' || value === null) return;
   for (const key in value) {
     if (fields.has(key)) continue;
-    found.push(`${quoted(key)} in ${name}`);
+    found.push(unknownField(key, name));
     if (found.length > maxNames) return;
   }
   for (const { field, closed } of inner) findUnknown(Reflect.get(value, field), closed, found);
 }
 
-/** A name as JSON has it, cut, in the characters that a header may have. */
-const quoted = (name: string): string => JSON.stringify(name.slice(0, maxLength)).replace(/[^ -~]/g, '?');
+/** A field as the header names it: as JSON has it, cut, in the characters that a header may have. */
+export const unknownField = (name: string, place: string): string =>
+  `${JSON.stringify(name.slice(0, maxLength)).replace(/[^ -~]/g, '?')} in ${place}`;
 
-function warning(found: readonly string[]): string {
+/** The value of the header. */
+export function warning(found: readonly string[]): string {
   const rest = found.length > maxNames ? ' and more' : '';
   return `unknown field${found.length > 1 ? 's' : ''} ${found.slice(0, maxNames).join(', ')}${rest}`;
 }

@@ -42,9 +42,6 @@ export function kindOf(part: MessagePart): PartKind {
   return { kind: 'file', url: `data:${content_type};base64,${base64 ?? ''}`, mediaType: content_type, name };
 }
 
-/** The text of a question. */
-export const questionText = ({ message }: AwaitRequest): string => textOf(message);
-
 /** The schema of a reply that is a yes or a no. */
 export const isYesOrNo = ({ schema }: AwaitRequest): boolean => schema?.type === 'boolean';
 

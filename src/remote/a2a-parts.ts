@@ -1,4 +1,4 @@
-import { Buffer } from 'node:buffer';
+import { Buffer, isUtf8 } from 'node:buffer';
 import type { Message as A2aMessage, Part } from '@a2a-js/sdk';
 import { json, textOf } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
@@ -28,8 +28,10 @@ function toA2aPart(part: MessagePart): Part[] {
   if (/^application\/json\b/i.test(mediaType) && content_encoding !== 'base64') {
     return [{ content: { $case: 'data', value: parsed(content) }, ...rest }];
   }
-  if (/^text\//i.test(mediaType)) return [{ content: { $case: 'text', value: textOf(part) }, ...rest }];
   const value = Buffer.from(content, content_encoding === 'base64' ? 'base64' : 'utf8');
+  // Bytes of another encoding would be changed by a text.
+  if (/^text\//i.test(mediaType) && isUtf8(value))
+    return [{ content: { $case: 'text', value: textOf(part) }, ...rest }];
   return [{ content: { $case: 'raw', value }, ...rest }];
 }
 

@@ -92,7 +92,7 @@ export const Question = Type.Object(
 );
 export type Question = Static<typeof Question>;
 
-/** What the agent reports with `context.usage`. A final run has it; absent where the agent reports nothing. */
+/** What the agent has reported with `context.usage` until the run is final or awaits; absent where it reports nothing. */
 export const RunUsage = Type.Object(
   {
     tokens: Type.Number({ minimum: 0, description: 'tokens of language models, as the agent counts them' }),

@@ -44,6 +44,12 @@ function registeredSdk(): { readonly version?: unknown; readonly trace?: unknown
   return Reflect.get(globalThis, Symbol.for('opentelemetry.js.api.1'));
 }
 
+/** What the API does not say of a provider. */
+interface Flushed {
+  readonly getDelegate?: () => Flushed;
+  readonly forceFlush?: () => Promise<void>;
+}
+
 class OpenTelemetryTraces implements Traces {
   readonly #api: typeof Otel;
   readonly #trusted: boolean;
@@ -81,11 +87,11 @@ class OpenTelemetryTraces implements Traces {
   }
 
   async flush(): Promise<void> {
-    const provider = this.#api.trace.getTracerProvider();
-    // The API has no such method; the SDK has it. The registered provider stands for the one of the SDK.
-    const sdk: object = provider instanceof this.#api.ProxyTracerProvider ? provider.getDelegate() : provider;
-    if (!('forceFlush' in sdk) || typeof sdk.forceFlush !== 'function') return;
-    await within(maxFlush, Promise.resolve(sdk.forceFlush())).catch(() => undefined);
+    const provider: Otel.TracerProvider & Flushed = this.#api.trace.getTracerProvider();
+    // The registered provider stands for the one of the SDK. Not `instanceof`: it may be of another copy of the API, which
+    // has one for `import` and one for `require`.
+    const sdk = provider.getDelegate?.() ?? provider;
+    await within(maxFlush, Promise.resolve(sdk.forceFlush?.())).catch(() => undefined);
   }
 
   #request(headers: TraceHeaders | undefined): KeptTrace {

@@ -4,6 +4,7 @@ import {
   file,
   json,
   progress,
+  questionText,
   sharedState,
   stateChangeOf,
   statePatch,
@@ -12,6 +13,20 @@ import {
 } from '../../src/core/parts.ts';
 
 const message = (...contents: string[]) => ({ role: 'user', parts: contents.map((content) => ({ content })) });
+
+it('questionText has a blank line around each part that is no plain text', () => {
+  const parts = [
+    { content: 'May ' },
+    { content: 'I?' },
+    json({ a: 1 }),
+    { content: '' },
+    file('a.txt', 'b'),
+    { content: 'c' },
+  ];
+  const ask = (...asked: typeof parts) => questionText({ message: { role: 'agent', parts: asked } });
+  expect(ask(...parts)).toBe('May I?\n\n{"a":1}\n\nb\n\nc');
+  expect(ask(json([]))).toBe('[]');
+});
 
 describe('textOf', () => {
   it.each<[string, Parameters<typeof textOf>[0], string]>([

@@ -1,9 +1,10 @@
 import { TaskState } from '@a2a-js/sdk';
-import { type Agent, file, textOf } from 'rivulet';
+import { type Agent, defineAgent, file, textOf } from 'rivulet';
 import { type RemoteAgentOptions, remoteAgent } from 'rivulet/remote';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { serve } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 import { type A2aServer, type A2aTask, startA2a, textPart } from './a2a-server.ts';
 
@@ -160,6 +161,19 @@ describe('an A2A agent', () => {
     expect(parts.filter(({ metadata }) => metadata === undefined)).toEqual(counted(30).slice(1));
     expect(proxy.cuts).toBeGreaterThan(0);
   });
+});
+
+it('a file of text/plain keeps its media type and its bytes, to a remote agent and back', async () => {
+  const returns = defineAgent({ name: 'returns', description: 'Returns its input.' }, (input) => input);
+  const { url } = await serve([returns]);
+  const parts = [
+    { ...file('a.txt', 'text'), content_type: 'text/plain' },
+    { ...file('latin.txt', Buffer.from('ü', 'latin1')), content_type: 'text/plain' },
+    { content_type: 'text/plain', content_url: 'https://example.com/a' },
+  ];
+  const agent = await remote({ url: `${url}/a2a/returns` });
+  const { run } = await runAgent(agent, { role: 'user', parts });
+  expect(run.output.flatMap((message) => message.parts)).toEqual(parts);
 });
 
 describe('a durable caller of an A2A agent', () => {

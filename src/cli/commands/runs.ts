@@ -1,6 +1,6 @@
 import { lastValueFrom, tap } from 'rxjs';
 import type { RunsFilter } from '../../client/client.ts';
-import { textOf } from '../../core/parts.ts';
+import { questionText } from '../../core/parts.ts';
 import type { RunStatus, RunSummary } from '../../schema/run.ts';
 import { type Connection, connect } from '../connect.ts';
 import { formatAge, formatDuration } from '../durations.ts';
@@ -104,7 +104,7 @@ function printRuns(page: readonly RunSummary[], isFirst: boolean): void {
 function rowOf(run: RunSummary, now: number): Row {
   const { run_id, agent_name, status, created_at, finished_at, parked, error, await_request, title } = run;
   const time = finished_at === undefined ? undefined : Date.parse(finished_at) - Date.parse(created_at);
-  const outcome = parked?.reason ?? error?.message ?? (await_request && textOf(await_request.message));
+  const outcome = parked?.reason ?? error?.message ?? (await_request && questionText(await_request));
   return {
     id: run_id,
     cells: [

@@ -5,7 +5,7 @@ import { errorOf, fail, isOwnError, type RivuletError } from '../../core/errors.
 import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
 import { messagesOf, type RunInput, requestOf } from '../../core/request.ts';
-import { isFinal, transcriptOf } from '../../core/run-state.ts';
+import { isFinal, isSettled, transcriptOf } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event, GenericEvent } from '../../schema/event.ts';
@@ -391,7 +391,7 @@ export class Execution implements Observer<AgentOutput>, Output {
   #changeStatus(status: RunStatus, change?: StatusChange): void {
     this.#times.onStatusChange(status);
     this.#tokens.onStatusChange(status);
-    this.#recorder.changeStatus(status, change);
+    this.#recorder.changeStatus(status, isSettled(status) ? { ...change, ...this.#tokens.reported } : change);
     this.#trace?.onStatus(status);
   }
 
@@ -457,7 +457,7 @@ export class Execution implements Observer<AgentOutput>, Output {
   #cancelled(): void {
     if (this.#state !== 'cancelling' && this.#state !== 'open') return;
     if (this.run.status !== 'cancelling') this.#recorder.repeatCancel();
-    this.#changeStatus('cancelled', this.#tokens.reported);
+    this.#changeStatus('cancelled');
     this.#close('final', { as: 'ended', reason: 'the run was cancelled' });
   }
 
@@ -472,7 +472,7 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
     this.log.attach({ ended: { tokens: this.#tokens.total, seconds: this.#times.worked / 1000 } });
-    this.#changeStatus(status, { ...(error && { error }), ...this.#tokens.reported });
+    this.#changeStatus(status, error && { error });
     this.#close('final', { as: 'ended', reason: 'the run is over' });
     this.#unstarted.report(this.run.run_id, () => this.#log());
   }

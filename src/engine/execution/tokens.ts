@@ -33,7 +33,7 @@ export class RunTokens {
     if (most > 0 && tokens > most) fail(failure('token_limit', most, tokens));
   };
 
-  /** What the agent has reported, for the final event. */
+  /** What the agent has reported, for the events that settle the run. */
   get reported(): Pick<Run, 'usage'> {
     return this.#usage === undefined ? {} : { usage: this.#usage };
   }

@@ -1,3 +1,4 @@
+import type { TObject } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { hasScope, type Scope } from '../../core/principal.ts';
@@ -10,8 +11,18 @@ import type { RunHeaders } from '../../schema/api.ts';
 import { startOf } from '../turns.ts';
 import { listTasks } from './list-tasks.ts';
 import { type FrameForm, taskFrame } from './projection.ts';
-import { createPushConfig, deletePushConfig, type FindTask, getPushConfig, listPushConfigs } from './push-configs.ts';
-import { ListTasksRequest, SendMessageRequest, TaskRequest } from './request.ts';
+import { ownNames } from './proto-json.ts';
+import {
+  ConfigList,
+  ConfigName,
+  createPushConfig,
+  deletePushConfig,
+  type FindTask,
+  getPushConfig,
+  listPushConfigs,
+  NewConfig,
+} from './push-configs.ts';
+import { CardRequest, ListTasksRequest, SendMessageRequest, TaskRequest } from './request.ts';
 import { send } from './send.ts';
 import { stateOf, type TaskExtent } from './task.ts';
 import type { Tasks } from './tasks.ts';
@@ -50,42 +61,46 @@ const sendRequest = compile(SendMessageRequest);
 const taskRequest = compile(TaskRequest);
 const listRequest = compile(ListTasksRequest);
 
-const operation = (scope: Scope, run: Run): Operation => ({
+const operation = (scope: Scope, schema: TObject, run: Run): Operation => ({
   scope,
   run: async (service, call) => {
     // JSON-RPC has one route for all operations.
     if (!hasScope(call.own.principal, scope)) throw fail('scope_missing', scope);
-    return run(service, call);
+    return run(service, { ...call, params: ownNames(schema, call.params, call.reply) });
   },
 });
 
 /** An operation on the push notification configs of a task. */
-const configs = (scope: Scope, run: (own: Access, find: FindTask, params: unknown) => Promise<object>): Operation =>
-  operation(scope, async ({ tasks }, { own, agent, params }) => {
+const configs = (
+  scope: Scope,
+  schema: TObject,
+  run: (own: Access, find: FindTask, params: unknown) => Promise<object>,
+): Operation =>
+  operation(scope, schema, async ({ tasks }, { own, agent, params }) => {
     if (!own.canPush) throw fail('webhooks_off');
     return run(own, (id) => tasks.find(own, agent, id), params);
   });
 
 /** The operations by their names. The bindings say how each is asked for. */
 export const operations = {
-  SendMessage: operation('runs:write', sendMessage),
-  SendStreamingMessage: operation('runs:write', sendStreamingMessage),
-  GetTask: operation('runs:read', async ({ tasks }, { own, agent, params }) => {
+  SendMessage: operation('runs:write', SendMessageRequest, sendMessage),
+  SendStreamingMessage: operation('runs:write', SendMessageRequest, sendStreamingMessage),
+  GetTask: operation('runs:read', TaskRequest, async ({ tasks }, { own, agent, params }) => {
     const { id, ...extent } = taskRequest(params);
     return tasks.read(own, await tasks.find(own, agent, id), extentOf(extent));
   }),
-  ListTasks: operation('runs:read', async ({ tasks }, { own, agent, params }) => {
+  ListTasks: operation('runs:read', ListTasksRequest, async ({ tasks }, { own, agent, params }) => {
     const asked = listRequest(params ?? {});
     const named = agent ?? (asked.tenant || undefined);
     return listTasks(own, tasks, named && manifestOf(own, named).name, asked);
   }),
-  CancelTask: operation('runs:write', cancelTask),
-  SubscribeToTask: operation('runs:read', subscribeToTask),
-  GetExtendedAgentCard: operation('agents:read', (service, call) => service.extendedCard(call)),
-  CreateTaskPushNotificationConfig: configs('runs:write', createPushConfig),
-  GetTaskPushNotificationConfig: configs('runs:read', getPushConfig),
-  ListTaskPushNotificationConfigs: configs('runs:read', listPushConfigs),
-  DeleteTaskPushNotificationConfig: configs('runs:write', deletePushConfig),
+  CancelTask: operation('runs:write', TaskRequest, cancelTask),
+  SubscribeToTask: operation('runs:read', TaskRequest, subscribeToTask),
+  GetExtendedAgentCard: operation('agents:read', CardRequest, (service, call) => service.extendedCard(call)),
+  CreateTaskPushNotificationConfig: configs('runs:write', NewConfig, createPushConfig),
+  GetTaskPushNotificationConfig: configs('runs:read', ConfigName, getPushConfig),
+  ListTaskPushNotificationConfigs: configs('runs:read', ConfigList, listPushConfigs),
+  DeleteTaskPushNotificationConfig: configs('runs:write', ConfigName, deletePushConfig),
 } satisfies Record<string, Operation>;
 export type OperationName = keyof typeof operations;
 

@@ -86,9 +86,12 @@ const isJson = (type: string): boolean => /^application\/([\w.-]+\+)?json\b/i.te
 export function taskPartOf(part: GivenPart): TaskPart {
   const { content_type = 'text/plain', name, metadata, client_metadata } = part;
   const own = metadata?.kind === 'citation' ? { [extension.citation]: citationOf(metadata) } : client_metadata;
+  const content = taskContentOf(part, content_type);
+  // Only a text is plain text where it has no media type.
+  const isPlain = content_type === 'text/plain' && content.text !== undefined;
   return {
-    ...taskContentOf(part, content_type),
-    ...(content_type !== 'text/plain' && { mediaType: content_type }),
+    ...content,
+    ...(!isPlain && { mediaType: content_type }),
     ...(name !== undefined && name !== '' && { filename: name }),
     ...(typeof own === 'object' && own !== null && { metadata: { ...own } }),
   };

@@ -5,15 +5,15 @@ import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import { newId } from '../../engine/ids.ts';
 import { pushFormName } from './push-form.ts';
-import { PushConfig } from './request.ts';
+import { PushConfig, tenant } from './request.ts';
 
 // The push notification configs of a task are targets of its run. An empty text counts as an absent one, as in Protocol
-// Buffers, and unknown fields are ignored.
+// Buffers.
 
 const open = { additionalProperties: true };
 const id = Type.String({ minLength: 1, maxLength: 255 });
-const create = compile(Type.Object({ ...PushConfig.properties, taskId: id }, open));
-const named = compile(Type.Object({ taskId: id, id }, open));
+export const NewConfig = Type.Object({ ...PushConfig.properties, tenant, taskId: id }, open);
+export const ConfigName = Type.Object({ tenant, taskId: id, id }, open);
 /** The part of the configs that a list has. */
 export const ConfigPage = Type.Object(
   {
@@ -22,7 +22,11 @@ export const ConfigPage = Type.Object(
   },
   open,
 );
-const list = compile(Type.Object({ ...ConfigPage.properties, taskId: id }, open));
+export const ConfigList = Type.Object({ ...ConfigPage.properties, tenant, taskId: id }, open);
+
+const create = compile(NewConfig);
+const named = compile(ConfigName);
+const list = compile(ConfigList);
 
 /** A config as it is answered, with its secrets: only callers that own the task get it. */
 interface ShownConfig {

@@ -1,8 +1,8 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { HttpUrl, MediaType, Uri } from '../../schema/scalars.ts';
 
-// What A2A clients send. Fields that are not here are ignored: the next version of the protocol has more of them. An
-// empty text counts as an absent one, as in Protocol Buffers.
+// What A2A clients send. Fields that are not here are named in a warning: the next version of the protocol has more of
+// them. An empty text counts as an absent one, as in Protocol Buffers.
 
 const open = <Fields extends Record<string, TSchema>>(fields: Fields) =>
   Type.Object(fields, { additionalProperties: true });
@@ -11,7 +11,7 @@ const optionalId = Type.Optional(Type.String({ maxLength: 255 }));
 const contextId = Type.Optional(Type.String({ maxLength: 1_000 }));
 const Metadata = Type.Optional(Type.Record(Type.String(), Type.Unknown()));
 const Texts = Type.Optional(Type.Array(Type.String({ maxLength: 1_000 }), { maxItems: 100 }));
-const tenant = Type.Optional(Type.String({ maxLength: 255 }));
+export const tenant = Type.Optional(Type.String({ maxLength: 255 }));
 const historyLength = Type.Optional(Type.Integer({ minimum: 0 }));
 
 /** It has one of `text`, `raw` (base64), `url` and `data`. */
@@ -85,6 +85,9 @@ export type SendMessageRequest = Static<typeof SendMessageRequest>;
 /** A request that names a task. */
 export const TaskRequest = open({ tenant, id: Type.String({ minLength: 1 }), historyLength });
 export type TaskRequest = Static<typeof TaskRequest>;
+
+/** A request for the extended card. */
+export const CardRequest = open({ tenant });
 
 const TaskState = Type.Union(
   (

@@ -112,8 +112,10 @@ function configParams({
   body,
   params: { task: taskId, config: id },
 }: FastifyRequest<{ Params: Params }>): object {
+  // The version is no parameter of an operation.
+  const { 'A2A-Version': _, ...asked } = Object(query);
   return {
-    ...Object(query),
+    ...asked,
     ...Object(body),
     ...(taskId !== undefined && { taskId }),
     ...(id !== undefined && { id }),

@@ -1,11 +1,12 @@
 import { flat, tokenIn, toLine } from '../../core/encode.ts';
-import { stateChangeOf } from '../../core/parts.ts';
+import { questionText, stateChangeOf } from '../../core/parts.ts';
+import { usageAfter } from '../../core/run-state.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { FinishReason, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
-import type { AwaitRequest, Run } from '../../schema/run.ts';
-import { isYesOrNo, kindOf, questionText } from '../projector.ts';
+import type { AwaitRequest, Run, RunUsage } from '../../schema/run.ts';
+import { isYesOrNo, kindOf } from '../projector.ts';
 
 /** What frames say of the request that they answer. */
 export interface AgUiRun {
@@ -27,6 +28,8 @@ interface State {
   readonly text?: { readonly id: string; readonly head: string };
   /** The text that ended just now: the call of a tool that follows it is in the same message. */
   readonly before?: string;
+  /** The usage of the run that was told to its clients so far. */
+  readonly told?: RunUsage | undefined;
 }
 
 /** The `data` of one frame. The ids of messages, calls and interrupts are the run's id and the number of their event. */
@@ -140,7 +143,8 @@ class Group {
   #end(event: object): void {
     this.#close();
     this.#push(event);
-    this.state = { run_id: this.state.run_id, started: false };
+    const { run_id, told } = this.state;
+    this.state = { run_id, started: false, told };
   }
 
   /** Clients put the metadata of this event into the message, and post it back: an interrupted one is left out then. */
@@ -228,7 +232,7 @@ class Group {
     this.state = { ...this.state, run_id: run.run_id };
     switch (type) {
       case 'run.awaiting':
-        if (run.await_request !== undefined) this.#ask(run.await_request);
+        if (run.await_request !== undefined) this.#ask(run.await_request, run);
         return;
       case 'run.completed':
         this.#finish(run, this.#request.modern ? { type: 'success' } : undefined);
@@ -237,7 +241,7 @@ class Group {
         this.#cancelled(run);
         return;
       case 'run.failed':
-        this.#end({ ...runError(run.error ?? unnamed), ...usageOf(run) });
+        this.#end({ ...runError(run.error ?? unnamed), ...this.#usageOf(run) });
         return;
       default:
         // The first event of a run, or of what follows a reply, reaches the client at once: it has an id to resume with.
@@ -249,14 +253,14 @@ class Group {
     const { modern, cancels = false } = this.#request;
     if (modern) this.#finish(run, { type: 'cancelled' });
     else if (cancels) this.#finish(run, undefined);
-    else this.#end({ type: 'RUN_ERROR', message: 'The run was cancelled.', code: 'cancelled', ...usageOf(run) });
+    else this.#end({ type: 'RUN_ERROR', message: 'The run was cancelled.', code: 'cancelled', ...this.#usageOf(run) });
   }
 
   /**
    * A tool that the client has is a call without a result: the client runs it, and posts the result as a message of its next
    * run. Any other question is an interrupt, which the next run of the client has to answer.
    */
-  #ask(asked: AwaitRequest): void {
+  #ask(asked: AwaitRequest, run: Run): void {
     const { modern, tools } = this.#request;
     this.#close();
     if (asked.tool !== undefined && tools.includes(asked.tool.name)) {
@@ -264,7 +268,7 @@ class Group {
       this.#call(name, input);
       // TanStack AI runs its tools at this event; others at the end of the run.
       this.#custom('tool-input-available', { toolCallId: this.#id, toolName: name, input });
-      this.#finish(undefined, modern ? { type: 'success', pendingToolCallIds: [this.#id] } : undefined);
+      this.#finish(run, modern ? { type: 'success', pendingToolCallIds: [this.#id] } : undefined);
       return;
     }
     const interrupt = {
@@ -274,17 +278,24 @@ class Group {
       ...(asked.schema !== undefined && { responseSchema: asked.schema }),
       ...(asked.expires_at !== undefined && { expiresAt: asked.expires_at }),
     };
-    this.#finish(undefined, { type: 'interrupt', interrupts: [interrupt] });
+    this.#finish(run, { type: 'interrupt', interrupts: [interrupt] });
   }
 
-  #finish(run: Run | undefined, outcome: object | undefined): void {
+  /** What the run has used since the last end of a client's run. */
+  #usageOf({ usage }: Run): object {
+    const { told } = this.state;
+    this.state = { ...this.state, told: usage };
+    return usageOf(usageAfter(told, usage));
+  }
+
+  #finish(run: Run, outcome: object | undefined): void {
     const { threadId, runId } = this.#request;
     this.#end({
       type: 'RUN_FINISHED',
       threadId,
       runId,
       ...(outcome !== undefined && { outcome }),
-      ...(run !== undefined && usageOf(run)),
+      ...this.#usageOf(run),
     });
   }
 }
@@ -298,7 +309,7 @@ const resultOf = ({ tool_output, message = '' }: TrajectoryMetadata): string =>
   tool_output === undefined ? message : JSON.stringify(tool_output);
 
 /** Counts are whole numbers in this protocol. */
-function usageOf({ usage }: Run): object {
+function usageOf(usage: RunUsage | undefined): object {
   if (usage === undefined) return {};
   const { tokens, input_tokens, output_tokens } = usage;
   const counts = { totalTokens: tokens, inputTokens: input_tokens, outputTokens: output_tokens };

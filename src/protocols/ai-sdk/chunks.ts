@@ -1,11 +1,11 @@
 import { flat } from '../../core/encode.ts';
 import { isObject } from '../../core/json.ts';
-import { textOf } from '../../core/parts.ts';
+import { questionText, textOf } from '../../core/parts.ts';
 import { type CutOff, cutOffOf } from '../../core/run-state.ts';
 import type { Event } from '../../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
-import { isYesOrNo, jsonIn, kindOf, questionText } from '../projector.ts';
+import { isYesOrNo, jsonIn, kindOf } from '../projector.ts';
 
 /** A chunk of the UI message stream, with only the properties that every version of the AI SDK from 5 on accepts. */
 export interface Chunk {
@@ -209,15 +209,16 @@ function closed(open: Open, reason?: FinishReason): Step {
 }
 
 /** A question is a tool call without a result, in a step of its own. */
-function asked(open: Open, { status, await_request }: Run, approvals: boolean): Step {
+function asked(open: Open, { status, usage, await_request }: Run, approvals: boolean): Step {
   const before = closed(open);
-  if (await_request === undefined) return { open: { ...before.open, settled: { status } }, chunks: before.chunks };
+  const settled = { status, ...(usage && { usage }) };
+  if (await_request === undefined) return { open: { ...before.open, settled }, chunks: before.chunks };
   const toolCallId = callIdOf(open.run_id, await_request.id);
   const { tool } = await_request;
   const dynamic = tool === undefined;
   const approval = approvals && dynamic && isYesOrNo(await_request);
   return {
-    open: { ...before.open, asked: { toolCallId, dynamic, approval }, settled: { status } },
+    open: { ...before.open, asked: { toolCallId, dynamic, approval }, settled },
     chunks: [
       ...before.chunks,
       { type: 'start-step' },

@@ -1,8 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { isObject } from '../../core/json.ts';
+import { questionText } from '../../core/parts.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import type { AwaitRequest } from '../../schema/run.ts';
-import { isYesOrNo, jsonIn, questionText } from '../projector.ts';
+import { isYesOrNo, jsonIn } from '../projector.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

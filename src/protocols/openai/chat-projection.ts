@@ -1,12 +1,12 @@
 import { flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
-import { textOf } from '../../core/parts.ts';
-import { type CutOff, cutOffOf } from '../../core/run-state.ts';
+import { questionText, textOf } from '../../core/parts.ts';
+import { type CutOff, cutOffOf, usageAfter } from '../../core/run-state.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
-import type { AwaitRequest, Run, RunUsage } from '../../schema/run.ts';
-import { kindOf, questionText } from '../projector.ts';
+import type { Run, RunUsage } from '../../schema/run.ts';
+import { kindOf } from '../projector.ts';
 import { errorInStream } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId } from './ids.ts';
@@ -30,9 +30,9 @@ export interface ChatOptions {
 type ChatOutcome =
   | { readonly finish: 'stop' | CutOff; readonly usage: RunUsage | undefined }
   /** A call that the client answers. */
-  | { readonly finish: 'tool_calls'; readonly call: string }
+  | { readonly finish: 'tool_calls'; readonly call: string; readonly usage: RunUsage | undefined }
   /** A question in the text, whose answer no request can bring to the run. */
-  | { readonly finish: 'question' }
+  | { readonly finish: 'question'; readonly usage: RunUsage | undefined }
   | { readonly finish: 'error'; readonly error: ErrorBody };
 
 export interface ChatState {
@@ -61,6 +61,8 @@ export interface ChatState {
   /** Why the last message is not whole. */
   readonly cutOff: CutOff | undefined;
   readonly outcome: ChatOutcome | undefined;
+  /** The usage of the run that was told with its completions so far. */
+  readonly told: RunUsage | undefined;
   /** What the agent says while the run awaits, as the inside of a JSON string: the beginning of the next completion. */
   readonly late: string;
 }
@@ -80,6 +82,7 @@ const start = (whole: boolean): ChatState => ({
   shift: 0,
   cutOff: undefined,
   outcome: undefined,
+  told: undefined,
   late: '',
 });
 
@@ -171,7 +174,7 @@ function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
     case 'message.completed':
       return { ...state, shift: state.shift + textOf(event.message).length, cutOff: cutOffOf(event.message) };
     case 'run.awaiting':
-      return awaiting(state, event.run.await_request, chunks);
+      return awaiting(state, event.run, chunks);
     case 'run.completed':
     case 'run.failed':
     case 'run.cancelled':
@@ -182,10 +185,10 @@ function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
 }
 
 function working(before: ChatState, chunks: Chunks): ChatState {
-  const { run, outcome, shift, isNext, late } = before;
+  const { run, outcome, told, shift, isNext, late } = before;
   const isNew = outcome !== undefined && run !== undefined;
   const id = `chatcmpl-${run?.run_id}-${chunks.event}`;
-  const state = isNew ? { ...completion(run, id, chunks.options), shift } : before;
+  const state = isNew ? { ...completion(run, id, chunks.options), told, shift } : before;
   chunks.add(state, '{"role":"assistant","content":""}');
   return isNew ? { ...addText(state, late, chunks), isNext: isNext && late !== '' } : state;
 }
@@ -248,30 +251,32 @@ function addReasoning(state: ChatState, text: string, chunks: Chunks): ChatState
   return state;
 }
 
-function awaiting(before: ChatState, request: AwaitRequest | undefined, chunks: Chunks): ChatState {
+function awaiting(before: ChatState, { await_request: request, usage: told }: Run, chunks: Chunks): ChatState {
   const { run } = before;
   if (run === undefined || request === undefined) return before;
   const { tools } = chunks.options;
+  const usage = usageAfter(before.told, told);
   const call = callOfQuestion(request, tools);
   if (!tools.includes(call.name)) {
     const asked = addText({ ...before, isNext: before.said }, insideOf(questionText(request)), chunks);
     chunks.add(asked, '{}', 'stop');
-    chunks.end(asked, undefined);
-    return { ...asked, shift: 0, isNext: false, outcome: { finish: 'question' } };
+    chunks.end(asked, usage);
+    return { ...asked, told, shift: 0, isNext: false, outcome: { finish: 'question', usage } };
   }
   const id = callId(run.run_id, chunks.event);
   const whole = toLine({ id, type: 'function', function: call });
   chunks.add(before, `{"tool_calls":[{"index":0,${whole.slice(1)}]}`);
   chunks.add(before, '{}', 'tool_calls');
-  chunks.end(before, undefined);
-  return { ...before, shift: 0, isNext: false, outcome: { finish: 'tool_calls', call: whole } };
+  chunks.end(before, usage);
+  return { ...before, told, shift: 0, isNext: false, outcome: { finish: 'tool_calls', call: whole, usage } };
 }
 
-function ended(state: ChatState, { error, usage, status }: Run, chunks: Chunks): ChatState {
+function ended(state: ChatState, { error, usage: whole, status }: Run, chunks: Chunks): ChatState {
   if (status === 'failed' && error !== undefined) {
     chunks.fail(error);
     return { ...state, outcome: { finish: 'error', error } };
   }
+  const usage = usageAfter(state.told, whole);
   const finish = state.cutOff ?? 'stop';
   chunks.add(state, '{}', finish);
   chunks.end(state, usage);
@@ -287,7 +292,7 @@ export function completionObject(state: ChatState): string {
   const text = content === '' && calls !== '' ? 'null' : `"${content}"`;
   const thoughts = reasoning === '' ? '' : `,"reasoning_content":"${reasoning}"`;
   const message = `{"role":"assistant","content":${text}${thoughts},"refusal":null,"annotations":[${annotations}]${calls}}`;
-  const finish = outcome !== undefined && 'usage' in outcome ? outcome.finish : calls === '' ? 'stop' : 'tool_calls';
+  const finish = outcome?.finish === 'question' ? 'stop' : (outcome?.finish ?? 'stop');
   const choice = `{"index":0,"message":${message},"logprobs":null,"finish_reason":"${finish}"}`;
   const head = toLine({ id, object: 'chat.completion', created: createdAt(run), model: run?.agent_name });
   return `${head.slice(0, -1)},"choices":[${choice}],"usage":${JSON.stringify(chatUsage(usage))}}`;

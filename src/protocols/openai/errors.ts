@@ -27,20 +27,28 @@ const codes: Readonly<Record<string, string>> = {
 };
 
 /** A request that is refused. What OpenAI answers with 400 is a 422 elsewhere on this server. */
-function wordsOf({ status: own, reason, body }: Answer): { status: number; body: { error: OpenAiError } } {
+function wordsOf(
+  { status: own, reason, body }: Answer,
+  models: string,
+): { status: number; body: { error: OpenAiError } } {
+  const message =
+    reason === 'agent_unknown' ? body.message.replace(/GET \/agents(?=[^;]*$)/, `GET ${models}`) : body.message;
   const status = own === 422 ? 400 : own;
   const type = types[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
   const param = reason === 'agent_unknown' ? 'model' : paramOf(reason, body.message);
-  return { status, body: { error: { message: body.message, type, param, code: codes[reason] ?? reason } } };
+  return { status, body: { error: { message, type, param, code: codes[reason] ?? reason } } };
 }
 
 /** The field that a validation names before its problem. */
 const paramOf = (reason: string, message: string): string | null =>
   reason === 'validation_failed' ? (/^(\S+): /.exec(message)?.[1] ?? null) : null;
 
-/** Answers a request with an error. Clients repeat requests that were refused with 409, which does not help. */
-export function sendError(reply: FastifyReply, answer: Answer): void {
-  const { status, body } = wordsOf(answer);
+/**
+ * Answers a request with an error. Clients repeat requests that were refused with 409, which does not help. `models` is the
+ * address of the list of models.
+ */
+export function sendError(reply: FastifyReply, answer: Answer, models: string): void {
+  const { status, body } = wordsOf(answer, models);
   if (status === 409) reply.header('x-should-retry', 'false');
   reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
 }

@@ -1,6 +1,7 @@
+import { questionText } from '../../core/parts.ts';
 import type { CitationMetadata } from '../../schema/message.ts';
 import type { AwaitRequest } from '../../schema/run.ts';
-import { type PartKind, questionText } from '../projector.ts';
+import type { PartKind } from '../projector.ts';
 
 // The items of a response's output, as JSON.
 

@@ -1,12 +1,13 @@
 import { endsMessage, finishReasonIn, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
-import { type CutOff, cutOffOf } from '../../core/run-state.ts';
+import { type CutOff, cutOffOf, usageAfter } from '../../core/run-state.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
-import type { AwaitRequest, Run, RunStatus } from '../../schema/run.ts';
+import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
 import { responseError } from './errors.ts';
+import { Frames } from './frames.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
 import { LinkPlaces } from './link-places.ts';
@@ -77,6 +78,8 @@ export interface ResponsesState {
   readonly earlier: readonly EarlierMessage[];
   /** Why the agent's last message is not whole. */
   readonly cutOff: CutOff | undefined;
+  /** The usage of the run that was told with its responses so far. */
+  readonly told: RunUsage | undefined;
 }
 
 const start: ResponsesState = {
@@ -87,34 +90,8 @@ const start: ResponsesState = {
   said: 0,
   earlier: [],
   cutOff: undefined,
+  told: undefined,
 };
-
-/** The frames of one event. */
-class Frames {
-  readonly #n: number;
-  readonly #frames: string[];
-  readonly #first: number;
-
-  constructor(n: number, frames: string[]) {
-    this.#n = n;
-    this.#frames = frames;
-    this.#first = frames.length;
-  }
-
-  /** An event; `fields` is the JSON of its fields. */
-  add(type: string, fields: string): void {
-    this.#frames.push(`event: ${type}\ndata: {"type":"${type}",${fields},"sequence_number":${this.next}}\n\n`);
-  }
-
-  text(text: string): void {
-    this.#frames.push(text);
-  }
-
-  /** The number of the next frame. */
-  get next(): number {
-    return sequenceNumber(this.#n, this.#frames.length - this.#first);
-  }
-}
 
 /** One step of the projection. */
 interface Step {
@@ -156,7 +133,7 @@ function afterEvent(state: ResponsesState, event: Event, step: Step): ResponsesS
     case 'run.in-progress':
       return working(state, event.run, step);
     case 'run.awaiting':
-      return awaiting(state, event.run.await_request, step);
+      return awaiting(state, event.run, step);
     case 'run.completed':
     case 'run.failed':
     case 'run.cancelled':
@@ -358,7 +335,7 @@ function added(state: ResponsesState, { n, frames }: Step, item: WholeItem): Res
 }
 
 /** The question becomes a call that the client answers. The response is complete. */
-function awaiting(before: ResponsesState, request: AwaitRequest | undefined, step: Step): ResponsesState {
+function awaiting(before: ResponsesState, { await_request: request, usage: told }: Run, step: Step): ResponsesState {
   const { run } = before;
   if (run === undefined || request === undefined) return before;
   const { name, arguments: args } = callOfQuestion(request, step.echo.tools);
@@ -373,7 +350,8 @@ function awaiting(before: ResponsesState, request: AwaitRequest | undefined, ste
     whole: { type: 'function_call', status: 'completed', call_id, name, arguments: args },
   });
   const asked_at = request.message.created_at ?? run.created_at;
-  return finished(state, { status: 'completed', completed_at: seconds(asked_at), call_id }, step);
+  const usage = usageAfter(before.told, told);
+  return finished({ ...state, told }, { status: 'completed', completed_at: seconds(asked_at), usage, call_id }, step);
 }
 
 function ended(before: ResponsesState, { status, error, usage, finished_at }: Run, step: Step): ResponsesState {
@@ -388,7 +366,7 @@ function ended(before: ResponsesState, { status, error, usage, finished_at }: Ru
       status: outcome,
       cutOff: outcome === 'incomplete' ? before.cutOff : undefined,
       completed_at: status === 'completed' && finished_at !== undefined ? seconds(finished_at) : undefined,
-      usage,
+      usage: usageAfter(before.told, usage),
       error: error && responseError(error),
     },
     step,

@@ -34,7 +34,7 @@ const modelRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { ac
 
 /** OpenAI Responses and Chat Completions. */
 export const openAiRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
-  answerErrors(app, options, sendError);
+  answerErrors(app, options, (reply, answer) => sendError(reply, answer, `${app.prefix}/models`));
   const shared = { ...options, responses: new StoredResponses() };
   await responseCreation(app, shared);
   await responseReading(app, shared);

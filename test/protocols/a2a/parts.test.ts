@@ -21,6 +21,14 @@ describe('a part of an agent', () => {
   });
 });
 
+it('a file of text/plain has its media type where it is not a text', () => {
+  const url = 'https://example.com/a';
+  expect(taskPartOf({ content_type: 'text/plain', content_url: url })).toEqual({ url, mediaType: 'text/plain' });
+  const latin = file('a.txt', Buffer.from('ü', 'latin1'), 'text/plain');
+  expect(taskPartOf(latin)).toEqual({ raw: '/A==', mediaType: 'text/plain', filename: 'a.txt' });
+  expect(taskPartOf({ content: 'a', name: 'a.txt' })).toEqual({ text: 'a', filename: 'a.txt' });
+});
+
 describe('a part of a client', () => {
   const given = (raw: string) =>
     inputOf({ messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'a' }, { raw }] }).parts[1];

@@ -37,7 +37,15 @@ describe('requests that are refused', () => {
   it('get OpenAI’s shape of an error, with the field and what to do', async () => {
     const { post, get } = served;
     const refusals: [Promise<Response>, number, Record<string, unknown>][] = [
-      [post('/v1/responses', { model: 'nope', input: 'hi' }), 404, { code: 'model_not_found', param: 'model' }],
+      [
+        post('/v1/responses', { model: 'nope', input: 'hi' }),
+        404,
+        {
+          code: 'model_not_found',
+          param: 'model',
+          message: 'There is no agent nope; GET /v1/models lists them.',
+        },
+      ],
       [post('/v1/responses', { input: 'hi' }), 400, { param: 'model', type: 'invalid_request_error' }],
       [post('/v1/responses', { model: 'echo' }), 400, { param: 'input' }],
       [post('/v1/responses', { model: 'echo', input: [{ type: 'magic' }] }), 400, { type: 'invalid_request_error' }],
