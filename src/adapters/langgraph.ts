@@ -114,11 +114,9 @@ class Thread {
     const state = await this.#state();
     const messages = messagesIn(state);
     reader.learn(messages);
-    if (
-      start === (await this.position()) &&
-      (input instanceof Command || !messages.some(({ id }) => this.#isInput(id)))
-    )
-      yield* this.#stream(input, reader);
+    const isNew = !messages.some(({ id }) => this.#isInput(id));
+    if (start === (await this.position()) && (input instanceof Command || isNew))
+      yield* this.#stream(input instanceof Command ? input : repaired(input, messagesOf(state.values)), reader);
     else {
       reader.resume(messages);
       yield* reader.readState(this.#own(messages));
@@ -219,6 +217,21 @@ function questionOf(value: unknown): Message {
   const { question, message, description } = isObject(value) ? value : {};
   const text = [question, message, description].find((one) => typeof one === 'string') ?? 'The graph needs a reply.';
   return { role: 'agent', parts: [{ content_type: 'text/plain', content: text }, json(value ?? null)] };
+}
+
+/**
+ * The input of a run whose thread may end with calls of tools that have no result: the run before was cancelled, or ended by
+ * a limit. Servers of models refuse such a call, so its result comes before the input.
+ */
+function repaired(input: unknown, thread: readonly GraphMessage[]): unknown {
+  const last = thread.findLastIndex(({ type }) => type === 'ai');
+  const after = thread.slice(last + 1);
+  if (!after.every(({ type }) => type === 'tool') || !isObject(input) || !Array.isArray(input.messages)) return input;
+  const done = new Set(after.map(({ tool_call_id }) => tool_call_id));
+  const open = (thread[last]?.tool_calls ?? []).filter(({ id }) => !done.has(id));
+  const content = 'The run ended before this call had a result. Whether it took effect is unknown.';
+  const results = open.map(({ id, name }) => ({ role: 'tool', tool_call_id: id, name, content }));
+  return { ...input, messages: [...results, ...input.messages] };
 }
 
 const messagesOf = (values: unknown): GraphMessage[] =>

@@ -33,10 +33,12 @@ type Result = Extract<AgentInputItem, { type: 'function_call_result' }>;
 
 const isCall = (item: AgentInputItem): item is Call => item.type === 'function_call';
 const isResult = (item: AgentInputItem): item is Result => item.type === 'function_call_result';
-const itemsOf = (pieces: readonly Piece[]): AgentInputItem[] =>
+export const itemsOf = (pieces: readonly Piece[]): AgentInputItem[] =>
   pieces.flatMap((piece) => ('items' in piece ? piece.items : []));
 
-const resultsIn = (items: readonly AgentInputItem[]) => new Set(items.filter(isResult).map(({ callId }) => callId));
+/** The ids of the calls that have a result. */
+export const resultsIn = (items: readonly AgentInputItem[]) =>
+  new Set(items.filter(isResult).map(({ callId }) => callId));
 
 /** The text of the message that was cut off: what was streamed after the last response. */
 function cutText(pieces: readonly Piece[]): string {

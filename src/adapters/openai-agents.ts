@@ -13,7 +13,15 @@ import type { CutOff } from '../core/run-state.ts';
 import type { Message } from '../schema/message.ts';
 import { type Approval, askApproval } from './approval.ts';
 import { brokenOff, contentsOf, conversation, cutOffFrom, parsed, urlOf, usageOf } from './conversation.ts';
-import { assistantText, continued, isComplete, OutputOfPieces, type Piece } from './openai-agents-items.ts';
+import {
+  assistantText,
+  continued,
+  isComplete,
+  itemsOf,
+  OutputOfPieces,
+  type Piece,
+  resultsIn,
+} from './openai-agents-items.ts';
 
 /** An `Agent` of the SDK, with any context and output. */
 export type OpenAiAgent = Parameters<typeof run>[0];
@@ -39,7 +47,11 @@ export function openAiAgent(agent: OpenAiAgent, options: OpenAiAgentOptions = {}
 }
 
 /** Where a turn begins: with a list of items, or with the state in which the SDK asked for approvals. */
-type Start = { readonly items: AgentInputItem[] } | { readonly state: string; readonly approvals: readonly Approval[] };
+type Start = { readonly items: AgentInputItem[] } | Asked;
+interface Asked {
+  readonly state: string;
+  readonly approvals: readonly Approval[];
+}
 
 /** One run of an agent. */
 class Conversation {
@@ -111,8 +123,22 @@ class Conversation {
       yield* this.#begin(start);
       return;
     }
-    const items = 'items' in start ? start.items : (await RunState.fromString(this.#agent, start.state)).history;
+    const items = 'items' in start ? start.items : await this.#asked(start, before);
     yield* this.#pieces(agentNamed(this.#active, this.#agent) ?? this.#agent, continued(items, before));
+  }
+
+  /** The items up to the approvals, with the calls that they are for, which the state has apart, and the results of denied ones. */
+  async #asked({ state, approvals }: Asked, before: readonly Piece[]): Promise<AgentInputItem[]> {
+    const saved = await RunState.fromString(this.#agent, state);
+    const done = resultsIn(itemsOf(before));
+    const asked = saved.getInterruptions().flatMap(({ rawItem: call }, index): AgentInputItem[] => {
+      if (call.type !== 'function_call') return [];
+      const { approved = false, reason = 'Tool execution was not approved.' } = approvals[index] ?? {};
+      if (approved || done.has(call.callId)) return [call];
+      const { name, callId } = call;
+      return [call, { type: 'function_call_result', name, callId, status: 'completed', output: reason }];
+    });
+    return [...saved.history, ...asked];
   }
 
   async *#pieces(agent: OpenAiAgent, input: AgentInputItem[] | RunState<unknown, OpenAiAgent>): AsyncGenerator<Piece> {

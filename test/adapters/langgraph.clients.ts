@@ -2,10 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager';
 import { BaseChatModel } from '@langchain/core/language_models/chat_models';
 import {
+  AIMessage,
   AIMessageChunk,
   type AIMessageChunkFields,
   type BaseMessage,
   type MessageContent,
+  ToolMessage,
 } from '@langchain/core/messages';
 import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { tool } from '@langchain/core/tools';
@@ -14,7 +16,7 @@ import { createReactAgent, ToolNode, toolsCondition } from '@langchain/langgraph
 import type { AgentFunction, Message } from 'rivulet';
 import { type LangGraphOptions, langGraphAgent } from 'rivulet/adapters/langgraph';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
-import { Subject } from 'rxjs';
+import { firstValueFrom, Subject } from 'rxjs';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -53,6 +55,7 @@ class ScriptedModel extends BaseChatModel {
     callbacks?: CallbackManagerForLLMRun,
   ): AsyncGenerator<ChatGenerationChunk> {
     this.asked.push(messages);
+    checkCalls(messages);
     for await (const fields of this.script(messages, options.signal)) {
       // Each chunk in turns of its own, so that it is committed before the next one.
       for (let turn = 0; turn < 10; turn += 1) await setImmediate();
@@ -62,6 +65,18 @@ class ScriptedModel extends BaseChatModel {
       await callbacks?.handleLLMNewToken(message.text, undefined, undefined, undefined, undefined, { chunk });
     }
   }
+}
+
+/** As servers of models do: a result needs its call before it, and a call its result. */
+function checkCalls(messages: readonly BaseMessage[]): void {
+  const open = new Set<string | undefined>();
+  for (const message of messages) {
+    if (ToolMessage.isInstance(message)) {
+      if (!open.delete(message.tool_call_id)) throw new Error(`400 no call ${message.tool_call_id}`);
+    } else if (open.size > 0) throw new Error(`400 no result of ${[...open].join()}`);
+    if (AIMessage.isInstance(message)) for (const { id } of message.tool_calls ?? []) open.add(id);
+  }
+  if (open.size > 0) throw new Error(`400 no result of ${[...open].join()}`);
 }
 
 const words = (all: string): Chunk[] => (all.match(/\S+\s*/g) ?? []).map((content) => ({ content }));
@@ -110,6 +125,7 @@ const forecaster = (execute: (city: string) => unknown, script: Script = forecas
 const forecast: Script = (messages) =>
   hasResult(messages) ? [...words('It is 20 degrees.'), usage] : [...words('Let me look. '), call('Oslo'), usage];
 
+const user = (content: string) => ({ role: 'user', parts: [{ content_type: 'text/plain', content }] });
 const never = new Promise<never>(() => {});
 
 describe('an agent of LangGraph', () => {
@@ -197,6 +213,32 @@ describe('an agent of LangGraph', () => {
       ['one'],
       ['one', 'You said 1 things.', 'two'],
     ]);
+  });
+
+  it('goes on in a thread whose run was cancelled while its tool ran', async () => {
+    const begun = new Subject<void>();
+    let calls = 0;
+    const { model, graph } = forecaster(() => {
+      calls += 1;
+      if (calls > 1) return { degrees: 20 };
+      begun.next();
+      return never;
+    });
+    const agent = serve(langGraphAgent(graph));
+    const engine = await startEngine([agent], new MemoryStore());
+    const session_id = newId();
+    const running = firstValueFrom(begun);
+    const first = await engine.create({ agent_name: 'chat', input: [user('Oslo?')], session_id });
+    await running;
+    await engine.cancel(first.run_id);
+    const second = await follow(
+      engine,
+      (await engine.create({ agent_name: 'chat', input: [user('And now?')], session_id })).run_id,
+    );
+    await engine.stop();
+    expect([second.run.error, second.run.status]).toEqual([undefined, 'completed']);
+    expect(model.asked.at(1)?.map(({ type }) => type)).toEqual(['human', 'ai', 'tool', 'human']);
+    expect(model.asked.at(1)?.[2]?.text).toContain('Whether it took effect is unknown.');
   });
 
   it('streams what a graph inside the graph does, and answers its interrupts', async () => {

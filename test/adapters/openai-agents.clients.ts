@@ -35,12 +35,24 @@ class ScriptedModel implements Model {
   async *getStreamedResponse(request: ModelRequest): AsyncIterable<StreamEvent> {
     const input = typeof request.input === 'string' ? [] : [...request.input];
     this.asked.push(input);
+    checkCalls(input);
     for await (const event of this.script(input, request)) {
       // Each event in turns of its own, so that it is committed before the next one.
       for (let turn = 0; turn < 10; turn += 1) await setImmediate();
       yield event;
     }
   }
+}
+
+/** As OpenAI's server does: a result needs its call before it, and a call its result. */
+function checkCalls(input: readonly AgentInputItem[]): void {
+  const open = new Set<string>();
+  for (const item of input) {
+    if (item.type === 'function_call') open.add(item.callId);
+    if (item.type === 'function_call_result' && !open.delete(item.callId))
+      throw new Error(`400 No tool call found for function call output with call_id ${item.callId}.`);
+  }
+  if (open.size > 0) throw new Error(`400 No tool output found for function call ${[...open].join()}.`);
 }
 
 const done = (...output: ResponseItem[]): StreamEvent => ({

@@ -141,7 +141,7 @@ it('ends an artifact as interrupted where a snapshot says so, once', () => {
   const [cat] = snapshot.payload.value.artifacts;
   if (cat !== undefined) cat.metadata = { [extension.interrupted]: true };
   expect(task.of(snapshot)).toMatchObject([
-    { type: 'end-of-message', interrupted: true },
+    { type: 'end-of-message', reason: 'interrupted' },
     { type: 'part', of: 'b' },
   ]);
   expect(task.of(snapshot)).toEqual([]);
