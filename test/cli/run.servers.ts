@@ -3,9 +3,9 @@ import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { AgentError, createServer } from 'rivulet';
+import { AgentError, createServer, json } from 'rivulet';
 import { createClient } from 'rivulet/client';
-import { concat, map, of, throwError } from 'rxjs';
+import { concat, ignoreElements, map, of, throwError } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agent, askOnce, echo } from '../support/agents.ts';
 import { rivulet } from '../support/command.ts';
@@ -37,6 +37,10 @@ const form = agent('form', (_, context) =>
   context.await('A table?', { schema }).pipe(map(({ message }) => message.parts[0]?.content ?? '')),
 );
 
+const order = agent('order', (_, context) =>
+  context.await({ role: 'agent', parts: [{ content: 'Shall I?' }, json({ amount: 3 })] }).pipe(ignoreElements()),
+);
+
 let app: FastifyInstance;
 let env: Record<string, string>;
 let folder: string;
@@ -45,7 +49,7 @@ const channels: string[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'rivulet-run-'));
-  app = await createServer({ agents: [echo, fails, report, given, session, askOnce, form], retry: 5 });
+  app = await createServer({ agents: [echo, fails, report, given, session, askOnce, form, order], retry: 5 });
   app.addHook('onRequest', async (request) => {
     if (request.method === 'POST') channels.push(String(request.headers['rivulet-channel']));
     if (request.headers['x-key'] !== undefined) headers.push(String(request.headers['x-key']));
@@ -230,6 +234,11 @@ describe.concurrent('rivulet run', () => {
     expect(err).toContain(`Well?\nThe run awaits a reply: npx rivulet resume ${idIn(err)} 'your answer' --url`);
     const resumed = await rivulet(['resume', idIn(err), 'yes'], { env });
     expect(resumed).toMatchObject({ code: 0, out: 'You said yes.\n' });
+  });
+
+  it('prints the JSON of a question below its text', async () => {
+    const { err } = await rivulet(['run', 'order', 'x'], { env });
+    expect(err).toContain('Shall I?\n\n{"amount":3}\nThe run awaits a reply');
   });
 
   it('prints what a question with a schema expects, and refuses another reply before it is sent', async () => {

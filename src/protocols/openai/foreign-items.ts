@@ -6,10 +6,7 @@ import { Id, Item } from './items.ts';
 const ownTypes = Item.anyOf.map(({ properties: { type } }) => type);
 
 /** An item of a type that this server does not know. One with a known type has to have its fields. */
-export const ForeignItem = Type.Intersect([
-  Type.Object({ type: Id }),
-  Type.Not(Type.Object({ type: Type.Union(ownTypes) })),
-]);
+const ForeignItem = Type.Intersect([Type.Object({ type: Id }), Type.Not(Type.Object({ type: Type.Union(ownTypes) }))]);
 type ForeignItem = Static<typeof ForeignItem>;
 
 export const AnyItem = Type.Union([...Item.anyOf, ForeignItem]);

@@ -28,7 +28,7 @@ export function urlCitation(
 }
 
 /** The name of the tool by which a client answers a question that is not one for a tool of its own. */
-export const askUser = 'ask_user';
+const askUser = 'ask_user';
 
 /** How an agent's question is asked: a call of the tool that it names, where the client has that, or of `ask_user`. */
 export function callOfQuestion(request: AwaitRequest, tools: readonly string[]): { name: string; arguments: string } {
