@@ -1,5 +1,6 @@
 import { type CallReport, callOf } from '../core/parts.ts';
 import { isFinal, isSettled } from '../core/run-state.ts';
+import { hasResult, indexOfCall } from '../core/tool-calls.ts';
 import type { Event } from '../schema/event.ts';
 import type { TrajectoryMetadata } from '../schema/message.ts';
 
@@ -10,6 +11,7 @@ export interface Step {
   readonly startedAt: number;
   /** The tool of a call whose output is not there yet. */
   readonly tool?: string;
+  readonly tool_call_id?: string | undefined;
   readonly progress?: Progress;
 }
 
@@ -89,24 +91,30 @@ export class Steps {
   }
 
   #trajectory(metadata: TrajectoryMetadata, now: number): EndedStep[] {
-    const { tool_name: tool, tool_output } = metadata;
+    const { tool_name: tool, tool_call_id, tool_error } = metadata;
     const text = stepText(metadata);
-    if (tool_output === undefined) {
+    if (!hasResult(metadata)) {
       const others = this.#running.filter((step) => step.tool === undefined);
       this.#running = this.#running.filter((step) => step.tool !== undefined);
       const before = others.map((step) => endOf(step, now));
       return [
         ...before,
-        ...this.#run([...this.#running, { text, startedAt: now, ...(tool !== undefined && { tool }) }], now),
+        ...this.#run([...this.#running, { text, startedAt: now, ...(tool && { tool }), tool_call_id }], now),
       ];
     }
     // The call that this is the output of, or else the progress that led to it.
-    const began =
-      this.#running.find((step) => step.tool === tool && tool !== undefined) ??
-      this.#running.find((step) => step.progress !== undefined);
+    const began = this.#callOf(metadata) ?? this.#running.find((step) => step.progress !== undefined);
     this.#running = this.#running.filter((step) => step !== began);
     const milliseconds = began === undefined ? undefined : now - began.startedAt;
-    return [{ text, ok: true, hasOutput: true, ...(milliseconds !== undefined && { milliseconds }) }];
+    return [
+      { text, ok: tool_error === undefined, hasOutput: true, ...(milliseconds !== undefined && { milliseconds }) },
+    ];
+  }
+
+  #callOf(metadata: TrajectoryMetadata): Step | undefined {
+    const calls = this.#running.filter(({ tool }) => tool !== undefined);
+    const open = calls.map(({ tool, tool_call_id }) => ({ name: tool, tool_call_id }));
+    return metadata.tool_name === undefined ? undefined : calls[indexOfCall(metadata, open)];
   }
 
   #run(running: readonly Step[], now: number): EndedStep[] {
@@ -153,11 +161,12 @@ export function progressBar({ done = 0, total }: Progress): string | undefined {
   return `${'█'.repeat(filled)}${'░'.repeat(10 - filled)}`;
 }
 
-const stepText = ({ message, tool_name, tool_input, tool_output }: TrajectoryMetadata): string =>
+const stepText = ({ message, tool_name, tool_input, tool_output, tool_error }: TrajectoryMetadata): string =>
   [
     message,
     tool_name && `${tool_name} ${tool_input ? JSON.stringify(tool_input) : ''}`.trim(),
     tool_output && `→ ${JSON.stringify(tool_output)}`,
+    tool_error !== undefined && `→ failed: ${tool_error}`,
   ]
     .filter(Boolean)
     .join(' ') || 'a step';

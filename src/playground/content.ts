@@ -1,4 +1,5 @@
 import type { Message, MessagePart } from '../client/client.ts';
+import { hasResult, indexOfCall, isCallOnly } from '../core/tool-calls.ts';
 import type { CitationMetadata, TrajectoryMetadata } from '../schema/message.ts';
 
 /** Consecutive text of a message, without its citations. */
@@ -64,19 +65,18 @@ function addText(blocks: Block[], content: string, from: number, index: number):
 
 /** Adds a step. The result of a call that was shown before completes it. */
 function addStep(blocks: Block[], step: TrajectoryMetadata, index: number): void {
-  const { tool_name, tool_output } = step;
-  const at = blocks.findLastIndex(
-    (block) => block.kind === 'step' && block.step.tool_name === tool_name && isOpen(block.step),
-  );
+  const calls = blocks.map((block) => {
+    const { tool_name: name, tool_call_id } = block.kind === 'step' && isCallOnly(block.step) ? block.step : none;
+    return { name, tool_call_id };
+  });
+  const at = step.tool_name !== undefined && hasResult(step) ? indexOfCall(step, calls) : -1;
   const open = blocks[at];
-  if (tool_name === undefined || tool_output === undefined || open?.kind !== 'step')
-    blocks.push({ kind: 'step', step, parts: [index] });
+  if (open?.kind !== 'step') blocks.push({ kind: 'step', step, parts: [index] });
   else blocks[at] = { kind: 'step', step: { ...open.step, ...step }, parts: [...open.parts, index] };
 }
 
-/** A call whose result may follow. */
-export const isOpen = ({ tool_input, tool_output }: TrajectoryMetadata): boolean =>
-  tool_input !== undefined && tool_output === undefined;
+/** What a block that is no open call has of one. */
+const none: Partial<TrajectoryMetadata> = {};
 
 function isText({ name, content_type = 'text/plain', content_encoding, content_url }: MessagePart): boolean {
   const readable = /^text\/(plain|markdown)\b/i.test(content_type);

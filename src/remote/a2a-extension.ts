@@ -64,12 +64,14 @@ export function stepIn(metadata: Metadata, text: string): MessagePart | GenericE
   const step = under(metadata, 'step');
   if (step === undefined) return trajectory({ message: text });
   if (step.kind === 'progress') return { type: 'generic', generic: { ...step, kind: 'progress' } };
-  const { message, toolName, toolInput, toolOutput } = step;
+  const { message, toolName, toolInput, toolOutput, toolError, toolCallId } = step;
   return trajectory({
     ...(typeof message === 'string' && { message }),
     ...(typeof toolName === 'string' && { tool_name: toolName }),
     ...(isObject(toolInput) && { tool_input: toolInput }),
     ...(isObject(toolOutput) && { tool_output: toolOutput }),
+    ...(typeof toolError === 'string' && { tool_error: toolError }),
+    ...(typeof toolCallId === 'string' && { tool_call_id: toolCallId }),
   });
 }
 

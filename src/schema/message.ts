@@ -15,7 +15,10 @@ export const CitationMetadata = Type.Object(
 );
 export type CitationMetadata = Static<typeof CitationMetadata>;
 
-/** A step of the agent, such as a tool call. */
+/**
+ * A step of the agent, such as a tool call. A part with `tool_input` and without a result begins a call; a later one with
+ * `tool_output` or `tool_error` ends it. They are one call by their `tool_call_id`, or without it by the tool.
+ */
 export const TrajectoryMetadata = Type.Object(
   {
     kind: Type.Literal('trajectory'),
@@ -23,6 +26,10 @@ export const TrajectoryMetadata = Type.Object(
     tool_name: Type.Optional(Type.String()),
     tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     tool_output: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    tool_error: Type.Optional(Type.String({ description: 'why the call failed, instead of tool_output' })),
+    tool_call_id: Type.Optional(Type.String({ description: 'the same for all parts of one call' })),
+    started_at: Type.Optional(DateTime),
+    ended_at: Type.Optional(DateTime),
   },
   { $id: 'TrajectoryMetadata', additionalProperties: true },
 );

@@ -1,5 +1,5 @@
 import { type CallReport, callOf } from '../../core/parts.ts';
-import { isOpen } from '../content.ts';
+import { isCallOnly } from '../../core/tool-calls.ts';
 import { formatDuration } from '../format.ts';
 import { isDone, type Note, progressOf } from '../run-notes.ts';
 import type { StepRow } from '../segments.ts';
@@ -26,7 +26,11 @@ export function Steps({ rows, running, timeOf }: StepsProps) {
         return (
           <li key={`${index}`}>
             {'step' in row ? (
-              <StepLine {...row.step.step} running={last && isOpen(row.step.step)} time={timeOf?.(row.step.parts)} />
+              <StepLine
+                {...row.step.step}
+                running={last && isCallOnly(row.step.step)}
+                time={timeOf?.(row.step.parts)}
+              />
             ) : (
               <NoteLine note={row.note} running={last && !isDone(row.note.generic)} timed={timeOf !== undefined} />
             )}
@@ -47,23 +51,26 @@ type Step = {
   readonly tool_name?: string;
   readonly tool_input?: object;
   readonly tool_output?: object;
+  readonly tool_error?: string;
 };
 
-function StepLine({ message, tool_name, tool_input, tool_output, running, time }: Step & LineProps) {
+function StepLine({ message, tool_name, tool_input, tool_output, tool_error, running, time }: Step & LineProps) {
   const line = (
     <>
-      <State name={running ? 'running' : 'done'} />
+      <State name={running ? 'running' : tool_error === undefined ? 'done' : 'failed'} />
       {tool_name !== undefined && <code>{tool_name}</code>}
       <span class="what">{message ?? (tool_name === undefined ? 'A step' : '')}</span>
       <Time running={running} time={time} />
     </>
   );
-  if (tool_input === undefined && tool_output === undefined) return <div class="step">{line}</div>;
+  if (tool_input === undefined && tool_output === undefined && tool_error === undefined)
+    return <div class="step">{line}</div>;
   return (
     <details>
       <summary class="step">{line}</summary>
       {tool_input !== undefined && <JsonView label="the input" heading="Input" value={tool_input} />}
       {tool_output !== undefined && <JsonView label="the output" heading="Output" value={tool_output} />}
+      {tool_error !== undefined && <p class="failure">{tool_error}</p>}
     </details>
   );
 }

@@ -107,11 +107,20 @@ const citationOf = ({ start_index, end_index, url, title, description }: Citatio
 });
 
 /** A step of the agent, in the spelling of the protocol. */
-export const stepOf = ({ message, tool_name, tool_input, tool_output }: TrajectoryMetadata) => ({
+export const stepOf = ({
+  message,
+  tool_name,
+  tool_input,
+  tool_output,
+  tool_error,
+  tool_call_id,
+}: TrajectoryMetadata) => ({
   ...(message !== undefined && { message }),
   ...(tool_name !== undefined && { toolName: tool_name }),
   ...(tool_input !== undefined && { toolInput: tool_input }),
   ...(tool_output !== undefined && { toolOutput: tool_output }),
+  ...(tool_error !== undefined && { toolError: tool_error }),
+  ...(tool_call_id !== undefined && { toolCallId: tool_call_id }),
 });
 
 function taskContentOf({ content = '', content_url, content_encoding }: MessagePart, type: string): TaskPart {

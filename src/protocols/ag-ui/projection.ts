@@ -1,6 +1,7 @@
 import { flat, tokenIn, toLine } from '../../core/encode.ts';
 import { questionText, stateChangeOf } from '../../core/parts.ts';
 import { usageAfter } from '../../core/run-state.ts';
+import { type OpenCall, toolChange, withoutResult } from '../../core/tool-calls.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
@@ -28,6 +29,8 @@ interface State {
   readonly text?: { readonly id: string; readonly head: string };
   /** The text that ended just now: the call of a tool that follows it is in the same message. */
   readonly before?: string;
+  /** Calls of the agent's tools that have no result yet. */
+  readonly calls?: readonly OpenCall[];
   /** The usage of the run that was told to its clients so far. */
   readonly told?: RunUsage | undefined;
 }
@@ -143,8 +146,8 @@ class Group {
   #end(event: object): void {
     this.#close();
     this.#push(event);
-    const { run_id, told } = this.state;
-    this.state = { run_id, started: false, told };
+    const { run_id, told, calls } = this.state;
+    this.state = { run_id, started: false, told, ...(calls && { calls }) };
   }
 
   /** Clients put the metadata of this event into the message, and post it back: an interrupted one is left out then. */
@@ -170,8 +173,10 @@ class Group {
       }
       case 'tool': {
         this.#close();
-        const { name, call } = known;
-        this.#call(name, call.tool_input, resultOf(call));
+        const { call, begins, result, open } = toolChange(this.state.calls ?? [], known.call, this.#n);
+        if (begins) this.#call(this.#id, call.name, call.tool_input);
+        if (result !== undefined) this.#result(call, resultOf({ ...known.call, ...result }));
+        this.state = { ...this.state, calls: open };
         return;
       }
       case 'reasoning':
@@ -184,8 +189,7 @@ class Group {
     }
   }
 
-  #call(toolCallName: string, input: object = {}, result?: string): void {
-    const toolCallId = this.#id;
+  #call(toolCallId: string, toolCallName: string, input: object = {}): void {
     const { before } = this.state;
     this.#push({
       type: 'TOOL_CALL_START',
@@ -196,14 +200,11 @@ class Group {
     this.#push({ type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(input) });
     this.#push({ type: 'TOOL_CALL_END', toolCallId });
     this.state = { ...this.state, before: undefined };
-    if (result === undefined) return;
-    this.#push({
-      type: 'TOOL_CALL_RESULT',
-      messageId: `${toolCallId}.result`,
-      toolCallId,
-      content: result,
-      role: 'tool',
-    });
+  }
+
+  #result({ begun }: OpenCall, content: string): void {
+    const toolCallId = `${this.state.run_id}.${begun}`;
+    this.#push({ type: 'TOOL_CALL_RESULT', messageId: `${toolCallId}.result`, toolCallId, content, role: 'tool' });
   }
 
   #reasoning(text: string): void {
@@ -235,18 +236,28 @@ class Group {
         if (run.await_request !== undefined) this.#ask(run.await_request, run);
         return;
       case 'run.completed':
+        this.#endCalls(run);
         this.#finish(run, this.#request.modern ? { type: 'success' } : undefined);
         return;
       case 'run.cancelled':
+        this.#endCalls(run);
         this.#cancelled(run);
         return;
       case 'run.failed':
+        this.#endCalls(run);
         this.#end({ ...runError(run.error ?? unnamed), ...this.#usageOf(run) });
         return;
       default:
         // The first event of a run, or of what follows a reply, reaches the client at once: it has an id to resume with.
         this.#begin();
     }
+  }
+
+  /** A call without a result would look like a call that the client has to answer. */
+  #endCalls({ status }: Run): void {
+    const { calls = [] } = this.state;
+    for (const call of calls) this.#result(call, resultOf(withoutResult(status)));
+    this.state = { ...this.state, calls: [] };
   }
 
   #cancelled(run: Run): void {
@@ -265,7 +276,7 @@ class Group {
     this.#close();
     if (asked.tool !== undefined && tools.includes(asked.tool.name)) {
       const { name, input = {} } = asked.tool;
-      this.#call(name, input);
+      this.#call(this.#id, name, input);
       // TanStack AI runs its tools at this event; others at the end of the run.
       this.#custom('tool-input-available', { toolCallId: this.#id, toolName: name, input });
       this.#finish(run, modern ? { type: 'success', pendingToolCallIds: [this.#id] } : undefined);
@@ -305,8 +316,12 @@ const unnamed: ErrorBody = { code: 'server_error', message: 'The run failed.' };
 const headOf = (id: string): string => flat(`data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":`);
 
 /** The result of a tool as text: a call without one would look like a call that the client has to answer. */
-const resultOf = ({ tool_output, message = '' }: TrajectoryMetadata): string =>
-  tool_output === undefined ? message : JSON.stringify(tool_output);
+const resultOf = ({ tool_output, tool_error, message = '' }: Omit<TrajectoryMetadata, 'kind'>): string =>
+  tool_error !== undefined
+    ? JSON.stringify({ error: tool_error })
+    : tool_output
+      ? JSON.stringify(tool_output)
+      : message;
 
 /** Counts are whole numbers in this protocol. */
 function usageOf(usage: RunUsage | undefined): object {

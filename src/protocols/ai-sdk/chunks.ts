@@ -2,6 +2,7 @@ import { flat } from '../../core/encode.ts';
 import { isObject } from '../../core/json.ts';
 import { questionText, textOf } from '../../core/parts.ts';
 import { type CutOff, cutOffOf } from '../../core/run-state.ts';
+import { type OpenCall, type ToolResult, toolChange, withoutResult } from '../../core/tool-calls.ts';
 import type { Event } from '../../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
@@ -20,6 +21,8 @@ export interface Open {
   /** `fresh`: the open step has no message yet. */
   readonly step?: 'fresh' | 'open' | undefined;
   readonly asked?: Asked | undefined;
+  /** Calls of the agent's tools that have no result yet. */
+  readonly calls?: readonly OpenCall[];
   /** Why the last message is not whole. */
   readonly cutOff?: CutOff;
   /** What the agent has said since it asked. */
@@ -145,12 +148,10 @@ function partChunks(open: Open, part: MessagePart, n: number): Step {
     }
     case 'tool': {
       // As executed by the provider: a chat would look for tools of its own otherwise, and send their results.
-      const call = { toolCallId: `${open.run_id}:e${n}`, providerExecuted: true, dynamic: true };
-      const { tool_input, tool_output = {} } = is.call;
-      return also(
-        { type: 'tool-input-available', ...call, toolName: is.name, input: tool_input ?? {} },
-        { type: 'tool-output-available', ...call, output: tool_output },
-      );
+      const { call, begins, result, open: calls } = toolChange(open.calls ?? [], is.call, n);
+      const begun = begins ? [callChunk(open, call)] : [];
+      const before = also(...begun, ...(result === undefined ? [] : [resultChunk(open, call, result)]));
+      return { ...before, open: { ...before.open, calls } };
     }
     case 'file': {
       const { mediaType, url, name } = is;
@@ -160,6 +161,24 @@ function partChunks(open: Open, part: MessagePart, n: number): Step {
       return also({ type: 'data-part', id: `e${n}`, data: is.part });
   }
 }
+
+const idOf = ({ run_id }: Open, { begun }: OpenCall) => ({
+  toolCallId: `${run_id}:e${begun}`,
+  providerExecuted: true,
+  dynamic: true,
+});
+
+const callChunk = (open: Open, call: OpenCall): Chunk => ({
+  type: 'tool-input-available',
+  ...idOf(open, call),
+  toolName: call.name,
+  input: call.tool_input,
+});
+
+const resultChunk = (open: Open, call: OpenCall, { tool_error, tool_output = {} }: ToolResult): Chunk =>
+  tool_error === undefined
+    ? { type: 'tool-output-available', ...idOf(open, call), output: tool_output }
+    : { type: 'tool-output-error', ...idOf(open, call), errorText: tool_error };
 
 /** What the protocol has no field for. */
 const rivulet = (more: object): object => ({ rivulet: more });
@@ -288,7 +307,12 @@ function ended(open: Open, run: Run): Step {
   const told = withdrawn === undefined ? { open, chunks: [] } : released(open, withdrawn);
   const before = closed(told.open);
   const { cutOff } = before.open;
-  const chunks = [...told.chunks, ...before.chunks];
+  const { calls = [] } = told.open;
+  const chunks = [
+    ...told.chunks,
+    ...calls.map((call) => resultChunk(told.open, call, withoutResult(status))),
+    ...before.chunks,
+  ];
   if (status === 'cancelled') chunks.push({ type: 'abort' });
   if (status === 'failed') {
     const message = error?.message ?? 'The run failed.';

@@ -1,4 +1,5 @@
 import { endsMessage, flat, runEventOf, tokenIn, toLine } from '../../core/encode.ts';
+import { hasResult } from '../../core/tool-calls.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
@@ -114,6 +115,8 @@ class Frames {
 
   #part(part: MessagePart, n: number, frames: string[]): void {
     const known = kindOf(part);
+    // The result of a call that was reported when it began.
+    if (known.kind === 'tool' && known.call.tool_call_id !== undefined && hasResult(known.call)) return;
     this.#report(known.kind === 'tool' ? known.name : known.kind === 'reasoning' ? known.text : undefined, n, frames);
   }
 

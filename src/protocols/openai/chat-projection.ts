@@ -1,6 +1,7 @@
 import { flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { questionText, textOf } from '../../core/parts.ts';
 import { type CutOff, cutOffOf, usageAfter } from '../../core/run-state.ts';
+import { hasResult } from '../../core/tool-calls.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
@@ -238,6 +239,8 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
     case 'reasoning':
       return addReasoning(state, kind.text, chunks);
     case 'tool':
+      // The result of a call that was shown when it began.
+      if (kind.call.tool_call_id !== undefined && hasResult(kind.call)) return state;
       return addReasoning(state, `${kind.name} ${JSON.stringify(kind.call.tool_input ?? {})}`, chunks);
   }
 }

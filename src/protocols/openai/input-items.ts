@@ -63,8 +63,8 @@ function itemsOfMessage({ role, parts }: Message, id: string): InputItem[] {
     const kind = kindOf(part);
     if (kind.kind === 'tool') {
       close();
-      const { tool_input = {}, tool_output } = kind.call;
-      const output = tool_output === undefined ? null : JSON.stringify(tool_output);
+      const { tool_input = {}, tool_output, tool_error } = kind.call;
+      const output = tool_error ?? (tool_output === undefined ? null : JSON.stringify(tool_output));
       const own = `mcp_${id}_${items.length}`;
       const args = JSON.stringify(tool_input);
       items.push({ id: own, type: 'mcp_call', name: kind.name, arguments: args, output, server_label: 'client' });

@@ -1,4 +1,5 @@
 import { questionText } from '../../core/parts.ts';
+import type { OpenCall, ToolResult } from '../../core/tool-calls.ts';
 import type { CitationMetadata } from '../../schema/message.ts';
 import type { AwaitRequest } from '../../schema/run.ts';
 import type { PartKind } from '../projector.ts';
@@ -63,23 +64,25 @@ export interface WholeItem {
   readonly whole: object;
 }
 
-/** A call of a tool that the server has run: `function_call` would ask the client to run it. */
+type CallStatus = ItemStatus | 'failed';
+
+/** A call of a tool that the server runs: `function_call` would ask the client to run it. */
 export function toolCall(
-  name: string,
-  { tool_input = {}, tool_output }: { tool_input?: object; tool_output?: object },
+  id: string,
+  { name, tool_input }: OpenCall,
   label: string,
-): WholeItem {
-  const args = JSON.stringify(tool_input);
-  const output = tool_output === undefined ? null : JSON.stringify(tool_output);
+  status: CallStatus,
+  { tool_output, tool_error }: ToolResult = {},
+) {
   return {
-    prefix: 'mcp',
-    begins: { status: 'in_progress', arguments: '', output: null },
-    between: [
-      ['response.mcp_call_arguments.delta', { delta: args }],
-      ['response.mcp_call_arguments.done', { arguments: args }],
-      ['response.mcp_call.completed', {}],
-    ],
-    whole: { type: 'mcp_call', status: 'completed', name, arguments: args, server_label: label, output, error: null },
+    id,
+    type: 'mcp_call',
+    status,
+    name,
+    arguments: JSON.stringify(tool_input),
+    server_label: label,
+    output: tool_output === undefined ? null : JSON.stringify(tool_output),
+    error: tool_error ?? null,
   };
 }
 

@@ -1,9 +1,10 @@
 import { endsMessage, finishReasonIn, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
 import { type CutOff, cutOffOf, usageAfter } from '../../core/run-state.ts';
+import { type OpenCall, type ToolResult, toolChange } from '../../core/tool-calls.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
-import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
+import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
 import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
 import { responseError } from './errors.ts';
@@ -62,6 +63,13 @@ const maxEarlier = 100;
 export interface CurrentResponse extends ResponseProgress {
   /** The number of finished items. */
   readonly items: number;
+  /** Calls of the agent's tools whose items are in progress; `text` is the item's JSON in the output. */
+  readonly running: readonly {
+    readonly call: OpenCall;
+    readonly id: string;
+    readonly index: number;
+    readonly text: string;
+  }[];
   /** The call that the client has to answer, where the response has ended with one. */
   readonly call_id: string | undefined;
 }
@@ -76,6 +84,8 @@ export interface ResponsesState {
   readonly said: number;
   /** The finished messages of the output that have them. */
   readonly earlier: readonly EarlierMessage[];
+  /** Calls of the agent's tools that have no result yet. */
+  readonly calls: readonly OpenCall[];
   /** Why the agent's last message is not whole. */
   readonly cutOff: CutOff | undefined;
   /** The usage of the run that was told with its responses so far. */
@@ -89,6 +99,7 @@ const start: ResponsesState = {
   late: '',
   said: 0,
   earlier: [],
+  calls: [],
   cutOff: undefined,
   told: undefined,
 };
@@ -158,6 +169,7 @@ function begun(state: ResponsesState, time: string, { echo, n, frames }: Step): 
     usage: undefined,
     error: undefined,
     items: 0,
+    running: [],
     call_id: undefined,
   };
   frames.add('response.created', `"response":${responseObject(echo, response)}`);
@@ -270,8 +282,62 @@ function addPart(state: ResponsesState, part: MessagePart, step: Step): Response
     case 'reasoning':
       return isLate ? state : added(parted(state, step), step, reasoning(kind.text));
     case 'tool':
-      return isLate ? state : added(parted(state, step), step, toolCall(kind.name, kind.call, state.response.model));
+      if (isLate) return { ...state, calls: toolChange(state.calls, kind.call, step.n).open };
+      return withTool(parted(state, step), kind.call, step);
   }
+}
+
+/** Adds what a part says of a call. An item keeps its place while it is in progress. */
+function withTool(before: ResponsesState, part: TrajectoryMetadata, step: Step): ResponsesState {
+  const { call, begins, result, open } = toolChange(before.calls, part, step.n);
+  const known = before.response?.running.some((one) => one.call.begun === call.begun) === true;
+  const state = { ...before, calls: open };
+  // A call that began in an earlier response, before a question, is an item of this one when its result comes.
+  const begun = begins || (!known && result !== undefined) ? toolBegun(state, call, step) : state;
+  return result === undefined
+    ? begun
+    : toolEnded(begun, call, result.tool_error === undefined ? 'completed' : 'failed', result, step);
+}
+
+function toolBegun(state: ResponsesState, call: OpenCall, { n, frames }: Step): ResponsesState {
+  const { run, response } = state;
+  if (response === undefined) return state;
+  const id = `mcp_${run?.run_id}_${n}`;
+  const item = toolCall(id, call, response.model, 'in_progress');
+  const place = `"item_id":"${id}","output_index":${response.items}`;
+  frames.add(
+    'response.output_item.added',
+    `"output_index":${response.items},"item":${toLine({ ...item, arguments: '' })}`,
+  );
+  frames.add('response.mcp_call_arguments.delta', `${place},"delta":${toLine(item.arguments)}`);
+  frames.add('response.mcp_call_arguments.done', `${place},"arguments":${toLine(item.arguments)}`);
+  const text = toLine(item);
+  const running = [...response.running, { call, id, index: response.items, text }];
+  return { ...state, response: { ...withItem(response, text), running } };
+}
+
+function toolEnded(
+  state: ResponsesState,
+  call: OpenCall,
+  status: 'completed' | 'failed' | 'incomplete',
+  result: ToolResult,
+  { frames }: Step,
+): ResponsesState {
+  const { response } = state;
+  const item = response?.running.find((one) => one.call.begun === call.begun);
+  if (response === undefined || item === undefined) return state;
+  const { id, index, text } = item;
+  const whole = toLine(toolCall(id, call, response.model, status, result));
+  if (status !== 'incomplete') frames.add(`response.mcp_call.${status}`, `"item_id":"${id}","output_index":${index}`);
+  frames.add('response.output_item.done', `"output_index":${index},"item":${whole}`);
+  const running = response.running.filter((one) => one !== item);
+  return { ...state, response: { ...response, running, output: response.output.replace(text, () => whole) } };
+}
+
+/** Closes the items of calls that have no result yet. */
+function toolsLeft(before: ResponsesState, step: Step): ResponsesState {
+  const running = before.response?.running ?? [];
+  return running.reduce((state, { call }) => toolEnded(state, call, 'incomplete', {}, step), before);
 }
 
 function annotated(before: ResponsesState, citation: CitationMetadata, step: Step): ResponsesState {
@@ -340,7 +406,7 @@ function awaiting(before: ResponsesState, { await_request: request, usage: told 
   if (run === undefined || request === undefined) return before;
   const { name, arguments: args } = callOfQuestion(request, step.echo.tools);
   const call_id = callId(run.run_id, step.n);
-  const state = added(closed(before, 'completed', step), step, {
+  const state = added(toolsLeft(closed(before, 'completed', step), step), step, {
     prefix: 'fc',
     begins: { status: 'in_progress', arguments: '' },
     between: [
@@ -358,7 +424,7 @@ function ended(before: ResponsesState, { status, error, usage, finished_at }: Ru
   if (before.response === undefined) return before;
   // Cancelled or failed while it awaited: that response was complete, and no answer is needed any more.
   if (isOver(before.response)) return { ...before, response: { ...before.response, call_id: undefined } };
-  const state = closed(before, status === 'completed' ? 'completed' : 'incomplete', step);
+  const state = toolsLeft(closed(before, status === 'completed' ? 'completed' : 'incomplete', step), step);
   const outcome = outcomeOf(status, before.cutOff);
   return finished(
     state,
