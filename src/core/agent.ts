@@ -149,6 +149,16 @@ export interface AgentContext {
     again?: (before: readonly T[]) => ObservableInput<T>,
   ): Awaitable<T>;
   /**
+   * A call of a tool, as a step: `const weather = yield* context.tool('weather', { city }, lookUp)`. Readers see it from its
+   * beginning to its result, in every protocol. Returns what the work has returned, which has to be JSON in a durable run. An
+   * error of the work is shown as that of the call, and thrown: where it is caught, the agent goes on.
+   */
+  tool<Input extends object, Output>(
+    name: string,
+    input: Input,
+    work: (input: Input) => Output | PromiseLike<Output>,
+  ): AsyncGenerator<MessagePart, Output>;
+  /**
    * As a step, and it may also begin after the run was cancelled, within `cancelGrace`: a refund, or an unlock in
    * `finally`. Any other step is refused then. A durable run whose process dies meanwhile is re-entered to clean up.
    */

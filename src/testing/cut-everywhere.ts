@@ -4,6 +4,7 @@ import type { Agent } from '../core/agent.ts';
 import { fold } from '../core/run-state.ts';
 import type { Outcome, Write } from '../core/store.ts';
 import type { Event } from '../schema/event.ts';
+import type { MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
 import { changedEffects, Effects } from './effects.ts';
@@ -52,7 +53,15 @@ export interface Cuts {
   readonly faults: string[];
 }
 
-const saidIn = ({ output }: Run): unknown => output.map(({ role, parts }) => ({ role, parts }));
+const saidIn = ({ output }: Run): unknown =>
+  output.map(({ role, parts }) => ({ role, parts: parts.map(withoutTimes) }));
+
+/** A life that calls a tool again has other times of that call. */
+function withoutTimes(part: MessagePart): MessagePart {
+  if (part.metadata?.kind !== 'trajectory') return part;
+  const { started_at: _, ended_at: __, ...metadata } = part.metadata;
+  return { ...part, metadata };
+}
 
 /**
  * Runs a durable agent once, and then again from what a disk would hold after each of its commits, as after a crash.

@@ -23,9 +23,10 @@ declare global {
 
 /** Fields that differ from run to run. */
 const varying = new Set(['run_id', 'session_id', 'created_at', 'completed_at', 'finished_at', 'expires_at']);
-/** An event of kind `call` says when the call began or ended. */
+/** An event of kind `call`, and the step of a tool's call, say when the call began or ended. */
+const timesOf: Readonly<Record<string, readonly string[]>> = { call: ['at'], trajectory: ['started_at', 'ended_at'] };
 const isTimeOfCall = (object: object, key: string): boolean =>
-  key === 'at' && 'kind' in object && object.kind === 'call';
+  'kind' in object && timesOf[String(object.kind)]?.includes(key) === true;
 /** Fields that the server adds to a reply, of which `received_at` tells that an object is one. */
 const ofReply = new Set(['received_at', 'channel', 'principal']);
 

@@ -25,9 +25,10 @@ import { type CallReport, maxCallDepth } from '../../core/parts.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import { collected } from '../../core/to-events.ts';
+import { callTool } from '../../core/tool.ts';
 import type { AgentSpan } from '../../core/traces.ts';
 import type { GenericEvent } from '../../schema/event.ts';
-import type { Message } from '../../schema/message.ts';
+import type { Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
@@ -89,6 +90,7 @@ class ContextCalls {
   readonly span: AgentSpan | undefined;
   #log: AgentLog | undefined;
   #session: AgentSession | undefined;
+  #tools = 0;
 
   constructor(host: ContextHost, agent_name: string, runSignal: RunSignal, span: AgentSpan | undefined, scope: Scope) {
     this.host = host;
@@ -132,6 +134,17 @@ class ContextCalls {
     again?: (before: readonly T[]) => ObservableInput<T>,
   ): Awaitable<T> {
     return this.#step(name, work, again);
+  }
+
+  tool<Input extends object, Output>(
+    name: string,
+    input: Input,
+    work: (input: Input) => Output | PromiseLike<Output>,
+  ): AsyncGenerator<MessagePart, Output> {
+    this.#tools += 1;
+    const path = this.scope.now.calls.join(' ');
+    const id = `${path}${path === '' ? '' : ' '}tool/${this.#tools}`;
+    return callTool((step, begin) => this.step(step, begin), id, { name, input, work });
   }
 
   cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T> {
@@ -426,6 +439,7 @@ class Context implements AgentContext {
   readonly request: AgentRequest;
   readonly await: AgentContext['await'];
   readonly step: AgentContext['step'];
+  readonly tool: AgentContext['tool'];
   readonly cleanup: AgentContext['cleanup'];
   readonly committed: AgentContext['committed'];
   readonly sleep: AgentContext['sleep'];
@@ -442,6 +456,7 @@ class Context implements AgentContext {
     this.request = own.host.request;
     this.await = own.await.bind(own);
     this.step = own.step.bind(own);
+    this.tool = own.tool.bind(own);
     this.cleanup = own.cleanup.bind(own);
     this.committed = own.host.committed;
     this.sleep = own.sleep.bind(own);

@@ -1,0 +1,86 @@
+import { defineAgent, type MessagePart } from 'rivulet';
+import { cutEverywhere, runAgent } from 'rivulet/testing';
+import { describe, expect, it } from 'vitest';
+
+const steps = (parts: readonly MessagePart[]) => parts.flatMap(({ metadata }) => metadata ?? []);
+const at = expect.stringMatching(/^\d{4}-.*Z$/);
+
+describe('context.tool', () => {
+  it('shows a call when it begins and when it has its result, and returns the result', async () => {
+    let began = 0;
+    const weather = defineAgent({ name: 'weather', description: '?' }, async function* (_, context) {
+      const calls = [
+        context.tool('look-up', { city: 'Oslo' }, async ({ city }) => ({ city, degrees: 20, order: ++began })),
+        context.tool('add', { a: 1 }, ({ a }) => a + 1),
+      ] as const;
+      const { degrees, city } = yield* calls[0];
+      yield `${city}: ${degrees + (yield* calls[1])}`;
+    });
+    const { run } = await runAgent(weather, '?');
+    const parts = run.output[0]?.parts ?? [];
+    expect(steps(parts)).toEqual([
+      { kind: 'trajectory', tool_name: 'look-up', tool_call_id: 'tool/1', tool_input: { city: 'Oslo' } },
+      {
+        kind: 'trajectory',
+        tool_name: 'look-up',
+        tool_call_id: 'tool/1',
+        tool_output: { city: 'Oslo', degrees: 20, order: 1 },
+        started_at: at,
+        ended_at: at,
+      },
+      { kind: 'trajectory', tool_name: 'add', tool_call_id: 'tool/2', tool_input: { a: 1 } },
+      {
+        kind: 'trajectory',
+        tool_name: 'add',
+        tool_call_id: 'tool/2',
+        tool_output: { value: 2 },
+        started_at: at,
+        ended_at: at,
+      },
+    ]);
+    expect(parts.at(-1)?.content).toBe('Oslo: 22');
+  });
+
+  it('shows an error as that of the call, and throws it: the agent may go on', async () => {
+    const careful = defineAgent({ name: 'careful', description: '?' }, async function* (_, context) {
+      try {
+        yield* context.tool('pay', { amount: 3 }, () => {
+          throw new Error('The card is blocked.');
+        });
+      } catch (error) {
+        yield `Sorry: ${Object(error).message}`;
+      }
+    });
+    const { run } = await runAgent(careful, '?');
+    expect(run.status).toBe('completed');
+    const parts = run.output[0]?.parts ?? [];
+    expect(steps(parts).at(-1)).toEqual({
+      kind: 'trajectory',
+      tool_name: 'pay',
+      tool_call_id: 'tool/1',
+      tool_error: 'The card is blocked.',
+    });
+    expect(parts.at(-1)?.content).toBe('Sorry: The card is blocked.');
+  });
+
+  it('is done once in a durable run, which ends the same after a crash at any point', async () => {
+    const done: string[] = [];
+    const durable = defineAgent(
+      { name: 'durable', description: '?' },
+      async function* (_, context) {
+        const first = yield* context.tool('first', {}, () => ({ id: `${done.push('first') > 0}` }));
+        yield first.id;
+        try {
+          yield* context.tool('second', {}, () => {
+            throw new Error('It is down.');
+          });
+        } catch {
+          yield ' without the second';
+        }
+      },
+      { durable: true },
+    );
+    const { run, cuts } = await cutEverywhere(durable, '?');
+    expect([run.status, cuts > 3]).toEqual(['completed', true]);
+  });
+});
