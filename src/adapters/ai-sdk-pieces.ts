@@ -24,6 +24,8 @@ export type Piece =
   | (Call & { readonly type: 'result'; readonly ofProvider: boolean; readonly output: unknown })
   | (Call & { readonly type: 'tool-error'; readonly ofProvider: boolean; readonly error: string })
   | { readonly type: 'denied'; readonly toolCallId: string; readonly toolName: string }
+  /** A call that was cut off before it was executed. The model is asked again without it. */
+  | { readonly type: 'dropped'; readonly toolCallId: string; readonly toolName: string }
   | (Call & { readonly type: 'approval'; readonly approvalId: string; readonly signature?: string })
   | { readonly type: 'step-end'; readonly usage: Partial<RunUsage>; readonly cutOff?: CutOff }
   | { readonly type: 'end' }
@@ -71,7 +73,15 @@ export function callsCutOff(pieces: readonly Piece[]): Call[] {
   for (const piece of step) if (piece.type === 'approval') settled.add(piece.toolCallId);
   return step
     .filter((piece) => piece.type === 'call')
-    .filter((call) => !call.ofProvider && !settled.has(call.toolCallId));
+    .filter((call) => !call.ofProvider && !settled.has(call.toolCallId))
+    .map(({ toolCallId, toolName, toolInput }) => ({ toolCallId, toolName, toolInput }));
+}
+
+/** The calls whose approval nobody was asked for, because their model call was cut off. */
+export function callsDropped(pieces: readonly Piece[]): Approval[] {
+  const settled = settledIn(pieces);
+  const step = stepsOf(pieces).at(-1) ?? [];
+  return step.filter((piece) => piece.type === 'approval').filter(({ toolCallId }) => !settled.has(toolCallId));
 }
 
 /** The mark of a crash after the pieces. */

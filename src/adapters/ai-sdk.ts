@@ -8,6 +8,7 @@ import type { Message } from '../schema/message.ts';
 import {
   type Call,
   callsCutOff,
+  callsDropped,
   continued,
   cutAfter,
   endsInApproved,
@@ -25,7 +26,10 @@ import {
   cutOffFrom,
   cutOffMessage,
   endOfMessage,
-  toolStep,
+  toolBegun,
+  toolEnded,
+  toolFailed,
+  unknownOutcome,
   usageOf,
 } from './conversation.ts';
 
@@ -53,7 +57,7 @@ export function aiSdkAgent(agent: AiSdkAgent | AiSdkFunction): AgentFunction {
   return (input, context) => {
     const stream: Stream = (messages) =>
       typeof agent === 'function' ? agent(messages, context) : agent.stream({ messages, abortSignal: context.signal });
-    const library = { stream, tools: typeof agent === 'function' ? {} : (agent.tools ?? {}) };
+    const library = { shown: new Set<string>(), stream, tools: typeof agent === 'function' ? {} : (agent.tools ?? {}) };
     return conversation(input, context).pipe(
       switchMap((messages) => turn(messages.flatMap(toModelMessage), library, context)),
     );
@@ -65,6 +69,8 @@ type Stream = (messages: ModelMessage[]) => AiSdkStream | PromiseLike<AiSdkStrea
 interface Library {
   readonly stream: Stream;
   readonly tools: object;
+  /** The ids of the calls that were shown. After a crash, a model may use one again. */
+  readonly shown: Set<string>;
 }
 
 /** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. */
@@ -74,11 +80,13 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
   async function* goOn(before: readonly Piece[]): AsyncGenerator<Piece> {
     const known = [...before];
     for (const call of callsCutOff(before)) {
-      const result = await executeAgain(call, tools, continued(messages, before), context.signal);
-      if (result === undefined) continue;
+      const again = await executeAgain(call, tools, continued(messages, before), context.signal);
+      const result: Piece = again ?? { type: 'tool-error', ...call, ofProvider: false, error: unknownOutcome };
       known.push(result);
       yield result;
     }
+    if (!isComplete(known))
+      for (const { toolCallId, toolName } of callsDropped(before)) yield { type: 'dropped', toolCallId, toolName };
     const cut = cutAfter(known);
     yield cut;
     if (isComplete(known)) return;
@@ -108,12 +116,18 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
       switchMap((content) => turn([...continued(messages, pieces), { role: 'tool', content }], library, context)),
     );
   });
-  return concat(context.step('ai-sdk', begin, goOn).pipe(tap(collect), concatMap(outputsOf)), next);
+  return concat(
+    context.step('ai-sdk', begin, goOn).pipe(
+      tap(collect),
+      concatMap((piece) => outputsOf(piece, library.shown)),
+    ),
+    next,
+  );
 }
 
 /**
- * Executes a tool that a crash cut off. Undefined where the adapter cannot do it as the SDK does, or the tool fails: the
- * model is then asked again.
+ * Executes a tool that a crash cut off. Undefined where the adapter cannot do it as the SDK does, or the tool fails: its
+ * outcome is unknown then.
  */
 async function executeAgain(
   { toolCallId, toolName, toolInput }: Call,
@@ -238,7 +252,7 @@ const callOf = (call: {
   ofProvider: call.providerExecuted === true,
 });
 
-function outputsOf(piece: Piece): AgentOutput[] {
+function outputsOf(piece: Piece, shown: Set<string>): AgentOutput[] {
   switch (piece.type) {
     case 'text':
       return [piece.text];
@@ -248,12 +262,18 @@ function outputsOf(piece: Piece): AgentOutput[] {
       return [citation({ ...(piece.url && { url: piece.url }), ...(piece.title && { title: piece.title }) })];
     case 'file':
       return [{ content_type: piece.mediaType, content_encoding: 'base64', content: piece.base64 }];
+    case 'call':
+      if (shown.has(piece.toolCallId)) return [];
+      shown.add(piece.toolCallId);
+      return [toolBegun(piece.toolCallId, piece.toolName, piece.toolInput)];
     case 'result':
-      return [toolStep(piece.toolName, piece.toolInput, piece.output)];
+      return [toolEnded(piece.toolCallId, piece.toolName, piece.output)];
     case 'tool-error':
-      return [toolStep(piece.toolName, piece.toolInput, { error: piece.error })];
+      return [toolFailed(piece.toolCallId, piece.toolName, piece.error)];
+    case 'dropped':
+      return [toolFailed(piece.toolCallId, piece.toolName, 'The process ended before this call was executed.')];
     case 'denied':
-      return [toolStep(piece.toolName, {}, { denied: true })];
+      return [toolEnded(piece.toolCallId, piece.toolName, { denied: true })];
     case 'step-end':
       return [piece.cutOff === undefined ? endOfMessage : cutOffMessage(piece.cutOff)];
     case 'cut':

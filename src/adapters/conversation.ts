@@ -48,6 +48,9 @@ export const cutOffFrom = (reason: unknown): CutOff | undefined =>
       ? 'content_filter'
       : undefined;
 
+/** What people and the model are told of a tool whose process ended while it ran, and which is not executed again. */
+export const unknownOutcome = 'The process ended while this tool ran. Whether it took effect is unknown.';
+
 /** The error of an answer without the mark of its end. */
 export const brokenOff = (): AgentError =>
   new AgentError('llm_error', 'The answer of the model broke off: its stream had no end mark.');
@@ -72,6 +75,16 @@ export const urlOf = (file: Exclude<Content, { text: string }>): string =>
 /** A call of a tool with its result, as a step. What is no object is in the field `value`. */
 export const toolStep = (tool_name: string, input: unknown, output: unknown): MessagePart =>
   trajectory({ tool_name, tool_input: asObject(input), tool_output: asObject(output) });
+
+/** The beginning of a call, whose result follows. */
+export const toolBegun = (tool_call_id: string, tool_name: string, input: unknown): MessagePart =>
+  trajectory({ tool_name, tool_call_id, tool_input: asObject(input) });
+
+export const toolEnded = (tool_call_id: string, tool_name: string, output: unknown): MessagePart =>
+  trajectory({ tool_name, tool_call_id, tool_output: asObject(output) });
+
+export const toolFailed = (tool_call_id: string, tool_name: string, tool_error: string): MessagePart =>
+  trajectory({ tool_name, tool_call_id, tool_error });
 
 const asObject = (value: unknown): Record<string, unknown> => (isObject(value) ? value : { value: value ?? null });
 

@@ -5,7 +5,7 @@ import { citation, trajectory } from '../core/parts.ts';
 import type { CutOff } from '../core/run-state.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { cutOffMessage, endOfMessage, goOn, parsed, toolStep } from './conversation.ts';
+import { cutOffMessage, endOfMessage, goOn, parsed, toolBegun, toolEnded, toolStep } from './conversation.ts';
 
 interface Approval {
   readonly name: string;
@@ -31,10 +31,19 @@ export type Piece =
 type Call = Extract<AgentInputItem, { type: 'function_call' }>;
 type Result = Extract<AgentInputItem, { type: 'function_call_result' }>;
 
-const isCall = (item: AgentInputItem): item is Call => item.type === 'function_call';
+export const isCall = (item: AgentInputItem): item is Call => item.type === 'function_call';
 const isResult = (item: AgentInputItem): item is Result => item.type === 'function_call_result';
 export const itemsOf = (pieces: readonly Piece[]): AgentInputItem[] =>
   pieces.flatMap((piece) => ('items' in piece ? piece.items : []));
+
+/** A result that the adapter gives a call in place of its tool. */
+export const resultFor = ({ name, callId }: Call, output: string): AgentInputItem => ({
+  type: 'function_call_result',
+  name,
+  callId,
+  status: 'completed',
+  output,
+});
 
 /** The ids of the calls that have a result. */
 export const resultsIn = (items: readonly AgentInputItem[]) =>
@@ -78,7 +87,8 @@ export const assistantText = (text: string): AgentInputItem => ({
 
 /** Makes output of the pieces of a run. Each answer of a model is a message, with the tools that it called. */
 export class OutputOfPieces {
-  readonly #calls = new Map<string, Call>();
+  /** The ids of the calls that were shown. After a crash, a model may use one again. */
+  readonly #shown = new Set<string>();
   /** Text that was streamed, and is not in a response yet. */
   #streamed = '';
   /** Characters of the message so far: a citation counts from the beginning of its own text. */
@@ -104,10 +114,13 @@ export class OutputOfPieces {
   }
 
   *#item(item: AgentInputItem): Generator<AgentOutput> {
-    if (isCall(item)) this.#calls.set(item.callId, item);
-    else if (isResult(item)) {
+    if (isCall(item)) {
+      if (this.#shown.has(item.callId)) return;
+      this.#shown.add(item.callId);
+      yield toolBegun(item.callId, item.name, parsed(item.arguments));
+    } else if (isResult(item)) {
       this.#toolsEnded = true;
-      yield toolStep(item.name, parsed(this.#calls.get(item.callId)?.arguments ?? '{}'), outputOf(item));
+      yield toolEnded(item.callId, item.name, outputOf(item));
     } else if (item.type === 'reasoning') {
       const message = [...item.content, ...(item.rawContent ?? [])].map(({ text }) => text).join('\n');
       if (message !== '') yield trajectory({ message });

@@ -12,14 +12,25 @@ import { isObject } from '../core/json.ts';
 import type { CutOff } from '../core/run-state.ts';
 import type { Message } from '../schema/message.ts';
 import { type Approval, askApproval } from './approval.ts';
-import { brokenOff, contentsOf, conversation, cutOffFrom, parsed, urlOf, usageOf } from './conversation.ts';
+import {
+  brokenOff,
+  contentsOf,
+  conversation,
+  cutOffFrom,
+  parsed,
+  unknownOutcome,
+  urlOf,
+  usageOf,
+} from './conversation.ts';
 import {
   assistantText,
   continued,
+  isCall,
   isComplete,
   itemsOf,
   OutputOfPieces,
   type Piece,
+  resultFor,
   resultsIn,
 } from './openai-agents-items.ts';
 
@@ -124,7 +135,15 @@ class Conversation {
       return;
     }
     const items = 'items' in start ? start.items : await this.#asked(start, before);
-    yield* this.#pieces(agentNamed(this.#active, this.#agent) ?? this.#agent, continued(items, before));
+    const all = [...items, ...itemsOf(before)];
+    const done = resultsIn(all);
+    const unknown: Piece[] = all
+      .filter(isCall)
+      .filter(({ callId }) => !done.has(callId))
+      .map((call) => ({ type: 'result', items: [resultFor(call, unknownOutcome)] }));
+    yield* unknown;
+    const agent = agentNamed(this.#active, this.#agent) ?? this.#agent;
+    yield* this.#pieces(agent, continued(items, [...before, ...unknown]));
   }
 
   /** The items up to the approvals, with the calls that they are for, which the state has apart, and the results of denied ones. */
@@ -135,8 +154,7 @@ class Conversation {
       if (call.type !== 'function_call') return [];
       const { approved = false, reason = 'Tool execution was not approved.' } = approvals[index] ?? {};
       if (approved || done.has(call.callId)) return [call];
-      const { name, callId } = call;
-      return [call, { type: 'function_call_result', name, callId, status: 'completed', output: reason }];
+      return [call, resultFor(call, reason)];
     });
     return [...saved.history, ...asked];
   }

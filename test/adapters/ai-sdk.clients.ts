@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { jsonSchema, Output, stepCountIs, streamText, ToolLoopAgent, tool } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
-import type { Message, Run } from 'rivulet';
+import type { Message } from 'rivulet';
 import { aiSdkAgent } from 'rivulet/adapters/ai-sdk';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
 import { Subject } from 'rxjs';
 import { describe, expect, expectTypeOf, it, vi } from 'vitest';
-import { serve, tokensOf, weatherApproval, weatherStep } from './chat-agent.ts';
+import { lastText, said, serve, tokensOf, weatherApproval, weatherStep } from './chat-agent.ts';
 import { crash } from './crash.ts';
 
 type DoStream = MockLanguageModelV3['doStream'];
@@ -143,13 +143,13 @@ describe('an agent of the AI SDK', () => {
       tools: { weather: weather(() => ({ degrees: 20 })) },
     });
     const { run } = await runAgent(serve(aiSdkAgent(agent)), 'Oslo?');
-    const [first, second, ...rest] = run.output;
-    expect(first?.parts).toEqual([
-      { content_type: 'text/plain', content: 'Looking. ' },
-      { content_type: 'text/plain', metadata: weatherStep('Oslo') },
+    expect(said(run)).toEqual([['Looking. ', weatherStep('Oslo')], ['20 degrees.']]);
+    // The call is there before its result.
+    const calls = run.output[0]?.parts.slice(1).map(({ metadata }) => metadata);
+    expect(calls).toMatchObject([
+      { tool_call_id: 'call-Oslo', tool_input: { city: 'Oslo' } },
+      { tool_call_id: 'call-Oslo', tool_output: { degrees: 20 } },
     ]);
-    expect(second?.parts).toEqual([{ content_type: 'text/plain', content: '20 degrees.' }]);
-    expect(rest).toEqual([]);
     expect(run.usage).toEqual({ tokens: 30, input_tokens: 20, output_tokens: 10 });
   });
 
@@ -161,7 +161,7 @@ describe('an agent of the AI SDK', () => {
     };
     const { run, parts } = await runAgent(serve(aiSdkAgent(new ToolLoopAgent({ model: forecaster('X'), tools }))), '?');
     expect(run.status).toBe('completed');
-    expect(parts[1]?.metadata).toMatchObject({ tool_name: 'weather', tool_output: { error: 'no such city' } });
+    expect(parts[2]?.metadata).toMatchObject({ tool_name: 'weather', tool_error: 'no such city' });
   });
 
   it('gives the model the session, with images and files', async () => {
@@ -274,7 +274,7 @@ describe('a tool that needs an approval', () => {
     const done: string[] = [];
     const { run, parts } = await runAgent(asking(done, 'Oslo'), 'Oslo?', { answers: ['false'] });
     expect([run.status, done]).toEqual(['completed', []]);
-    expect(parts[1]?.metadata).toMatchObject({ tool_name: 'weather', tool_output: { denied: true } });
+    expect(parts[2]?.metadata).toMatchObject({ tool_name: 'weather', tool_output: { denied: true } });
   });
 
   it('tells the model why the reply is no', async () => {
@@ -294,10 +294,12 @@ describe('a tool that needs an approval', () => {
 
   it('is asked for once each, and survives a crash at any point', async () => {
     const done: string[] = [];
-    const { run, cuts } = await cutEverywhere(asking(done, 'Oslo', 'Rome'), '?', { answers: ['true', 'false'] });
+    const { run, cuts } = await cutEverywhere(asking(done, 'Oslo', 'Rome'), '?', {
+      answers: ['true', 'false'],
+      endOf: lastText,
+    });
     expect(run.questions).toHaveLength(2);
-    expect(run.output.map(({ parts }) => parts.length)).toEqual([1, 2, 1]);
-    expect(run.output.flatMap(({ parts }) => parts)).toHaveLength(4);
+    expect(run.output.map(({ parts }) => parts.length)).toEqual([3, 2, 1]);
     expect(cuts).toBeGreaterThan(3);
     expect(new Set(done)).toEqual(new Set(['Oslo']));
   });
@@ -332,8 +334,7 @@ describe('a durable agent of the AI SDK', () => {
       { durable: true },
     );
     // A model that was cut off between two calls makes the second one in another message.
-    const endOf = ({ output }: Run) => output.flatMap(({ parts }) => parts);
-    const { cuts } = await cutEverywhere(durable, '?', { endOf });
+    const { cuts } = await cutEverywhere(durable, '?', { endOf: lastText });
     const perLife = lives.map((begun, life) => done.slice(begun, lives[life + 1] ?? done.length));
     expect(cuts).toBeGreaterThan(3);
     expect(perLife[0]?.sort()).toEqual(['Oslo', 'Rome']);
@@ -346,18 +347,20 @@ describe('a durable agent of the AI SDK', () => {
     const model = forecaster('Oslo');
     const agent = new ToolLoopAgent({ model, tools: { weather: weather(execute) } });
     const { run } = await crash(serve(aiSdkAgent(agent), { durable: true }), reached);
-    expect(run.output.map(({ parts }) => parts.length)).toEqual([2, 1]);
+    expect(said(run)).toEqual([['Looking. ', weatherStep('Oslo', expect.anything())], ['20 degrees.']]);
     expect([done, model.doStreamCalls.length]).toEqual([['Oslo', 'Oslo'], 2]);
   });
 
-  it('asks the model again where the function of the agent has the tools', async () => {
+  it('tells people and the model that the outcome is unknown where the function of the agent has the tools', async () => {
     const { reached, done, execute } = cutOffOnce();
     const model = forecaster('Oslo');
     const tools = { weather: weather(execute) };
     const run = aiSdkAgent((messages) => streamText({ model, messages, tools, stopWhen: stepCountIs(3) }));
     const { run: ended } = await crash(serve(run, { durable: true }), reached);
-    expect(ended.output.map(({ parts }) => parts.length)).toEqual([2, 1]);
-    expect([done, model.doStreamCalls.length]).toEqual([['Oslo', 'Oslo'], 3]);
+    const unknown = { kind: 'trajectory', tool_error: expect.stringContaining('Whether it took effect is unknown.') };
+    expect(said(ended)).toMatchObject([['Looking. ', unknown], ['20 degrees.']]);
+    expect([done, model.doStreamCalls.length]).toEqual([['Oslo'], 2]);
+    expect(JSON.stringify(model.doStreamCalls[1]?.prompt)).toContain('Whether it took effect is unknown.');
   });
 
   it('asks the model to go on after the text that the journal has', async () => {

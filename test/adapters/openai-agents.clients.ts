@@ -14,7 +14,7 @@ import { openAiAgent } from 'rivulet/adapters/openai-agents';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
-import { said, serve, tokensOf, weatherApproval, weatherStep } from './chat-agent.ts';
+import { lastText, said, serve, tokensOf, weatherApproval, weatherStep } from './chat-agent.ts';
 
 type ResponseItem = Extract<StreamEvent, { type: 'response_done' }>['response']['output'][number];
 type Script = (input: AgentInputItem[], request: ModelRequest) => Iterable<StreamEvent> | AsyncIterable<StreamEvent>;
@@ -274,7 +274,7 @@ describe('a tool that needs an approval', () => {
     const { agent } = forecaster(['Oslo'], (city) => ({ degrees: calls.push(city) && 20 }), true);
     const { run, questions } = await runAgent(serve(openAiAgent(agent)), '?', { answers: ['true'] });
     expect(questions[0]).toMatchObject(weatherApproval);
-    expect(said(run)).toEqual([['Looking. '], [weatherStep('Oslo')], ['20 degrees.']]);
+    expect(said(run)).toEqual([['Looking. ', weatherStep('Oslo')], ['20 degrees.']]);
     expect([run.status, calls]).toEqual(['completed', ['Oslo']]);
   });
 
@@ -293,7 +293,7 @@ describe('a tool that needs an approval', () => {
     const calls: string[] = [];
     const { agent } = forecaster(['Oslo', 'Rome'], (city) => ({ degrees: calls.push(city) && 20 }), true);
     const durable = serve(openAiAgent(agent), { durable: true });
-    const { run, cuts } = await cutEverywhere(durable, '?', { answers: ['true', 'false'] });
+    const { run, cuts } = await cutEverywhere(durable, '?', { answers: ['true', 'false'], endOf: lastText });
     expect(run.questions).toHaveLength(2);
     expect(cuts).toBeGreaterThan(3);
     expect(new Set(calls)).toEqual(new Set(['Oslo']));
@@ -310,7 +310,9 @@ describe('a durable agent of the OpenAI Agents SDK', () => {
       lives.push(calls.length);
       return run(input, context);
     };
-    const { run: first, cuts } = await cutEverywhere(serve(counted, { durable: true }), '?');
+    const { run: first, cuts } = await cutEverywhere(serve(counted, { durable: true }), '?', {
+      endOf: lastText,
+    });
     expect(said(first)).toEqual([['Looking. ', weatherStep('Oslo'), weatherStep('Rome')], ['20 degrees.']]);
     expect(cuts).toBeGreaterThan(3);
     const perLife = lives.map((begun, life) => calls.slice(begun, lives[life + 1]).sort());
