@@ -53,3 +53,10 @@ export function endless(response: ServerResponse, contentType: string, head: str
   push();
   return once(response, 'close').then(() => bytes);
 }
+
+/** Sends a text again and again, a moment apart, until the other side has closed the connection. */
+export function trickle(response: ServerResponse, contentType: string, text: string): Promise<unknown> {
+  response.writeHead(200, { 'content-type': contentType });
+  const timer = setInterval(() => response.write(text), 2);
+  return once(response, 'close').finally(() => clearInterval(timer));
+}
