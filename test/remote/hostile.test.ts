@@ -29,7 +29,7 @@ const acpServer = (events: readonly { type: string; run?: object; part?: object 
   });
 };
 
-type Answer = (response: ServerResponse, value: unknown) => unknown;
+type Answer = (response: ServerResponse, run: object) => unknown;
 
 const allowNetworks = ['127.0.0.1'];
 
@@ -94,13 +94,26 @@ describe('a hostile MCP server', () => {
     await left;
   });
 
-  it('that is a child process which writes without an end is left before it fills the memory', async () => {
-    const script = `const x = 'x'.repeat(1e6); const push = () => { while (process.stdout.write(x)); };
-      process.stdout.on('drain', push); push();`;
-    const tools = mcpTools({ command: process.execPath, args: ['-e', script] }, { timeout: 3_600_000 });
-    onTestFinished(() => tools.close());
-    await expect(tools.tools()).rejects.toThrow();
-  });
+  it.each(['initialize', 'notifications/initialized', 'tools/list'])(
+    'that answers %s byte by byte is left after the time for an answer',
+    async (slow) => {
+      let left: Promise<unknown> | undefined;
+      const url = await listenAs((request, response, { id, method = '' }) => {
+        if (request.method !== 'POST') response.writeHead(405).end();
+        else if (method === slow) left = trickle(response, 'application/json', ' ');
+        else if (method === 'initialize') {
+          const serverInfo = { name: 'hostile', version: '1' };
+          const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo };
+          json(response, { jsonrpc: '2.0', id, result });
+        } else if (method.startsWith('notifications/')) response.writeHead(202).end();
+        else json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } });
+      });
+      const tools = mcpTools(url, { allowNetworks, timeout: 100 });
+      onTestFinished(() => tools.close());
+      await expect(tools.tools()).rejects.toThrow();
+      await left;
+    },
+  );
 
   it('that is a child process without an answer is ended by a close', async () => {
     let began = (_pid: number): void => {};
@@ -207,7 +220,7 @@ describe('a hostile server of the REST API, for a run', () => {
       // The end of the caller's run cancels this one.
       if (path.endsWith('/cancel')) return json(response, made);
       asked.push(method);
-      sent.push(method === 'POST' ? onCreate(response) : onEvents(response, made));
+      sent.push(method === 'POST' ? onCreate(response, made) : onEvents(response, made));
     });
     expect(await errorOf(`${url}/agents/far`)).toEqual({ code: 'remote_too_large' });
     expect(asked).toEqual(requests);

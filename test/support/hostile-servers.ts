@@ -43,7 +43,8 @@ export const endlessLimit = 200_000_000;
 
 /** Sends a text without an end. Resolves to its bytes when the other side has closed the connection. */
 export function endless(response: ServerResponse, contentType: string, head: string, filler = 'x'): Promise<number> {
-  response.writeHead(200, { 'content-type': contentType }).write(head);
+  if (!response.headersSent) response.writeHead(200, { 'content-type': contentType });
+  response.write(head);
   const piece = Buffer.alloc(1_000_000, filler);
   let bytes = 0;
   const push = (): void => {
