@@ -49,9 +49,12 @@ function fieldsOf({ row, error, failure, work, span }: EndedRun, principal: stri
     span_id: span?.span_id,
     reason,
     // The message of what an agent threw may hold a secret; its stack has the message without URLs' passwords.
-    err: error && { type: reason, message: firstLine(failure ?? error.message), stack: failure ?? '' },
+    err: error && { type: reason, message: summaryOf(failure ?? error.message), stack: failure ?? '' },
   };
 }
+
+/** The first line of an error, and of each of its causes: `fetch failed` does not say that the connection was refused. */
+const summaryOf = (text: string): string => text.split('\nCaused by: ').map(firstLine).join('; caused by ');
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 

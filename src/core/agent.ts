@@ -194,7 +194,13 @@ export interface AgentContext {
 }
 
 /** What an agent returns: its output as an Observable, a promise or an iterable. A promise may hold one output, or many. */
-export type AgentResult = ObservableInput<AgentOutput> | PromiseLike<AgentOutput | ObservableInput<AgentOutput>>;
+export type AgentResult =
+  | ObservableInput<AgentOutput>
+  | Callbag
+  | PromiseLike<AgentOutput | ObservableInput<AgentOutput> | Callbag>;
+
+/** A source of the callbag specification. Its values are not checked by the compiler. */
+export type Callbag = (start: 0, sink: never) => unknown;
 
 export type AgentFunction = (input: Message[], context: AgentContext) => AgentResult;
 

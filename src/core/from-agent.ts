@@ -1,5 +1,5 @@
 import { Observable, type ObservableInput, of, type Subscribable, type Subscriber } from 'rxjs';
-import type { AgentOutput, AgentResult } from './agent.ts';
+import type { AgentOutput, AgentResult, Callbag } from './agent.ts';
 import { fail } from './errors.ts';
 
 export interface SourceHooks {
@@ -10,18 +10,19 @@ export interface SourceHooks {
 }
 
 /**
- * Makes an Observable of what an agent's code returns: an Observable of any copy of rxjs, a promise, an iterable, an
- * async generator or a stream. A string is one value, not its letters.
+ * Makes an Observable of what an agent's code returns: an Observable of any library, a callbag, a promise, an iterable,
+ * an async generator or a stream. A string is one value, not its letters.
  * `then` is called once for each subscription: a query builder runs its query whenever its `then` is called.
  */
-export function fromAgent<T>(input: ObservableInput<T>, source: SourceHooks = {}): Observable<T> {
+export function fromAgent<T>(input: ObservableInput<T> | Callbag, source: SourceHooks = {}): Observable<T> {
   // The type takes a string as an iterable of letters.
   if (typeof input === 'string') return of<T>(input);
   if (input instanceof Observable) return input;
-  if (isSubscribable<T>(input)) return fromSubscribable(input);
+  if (isObservable(input)) return fromSubscribable<T>(input);
   if (isAsyncIterable<T>(input)) return fromAsyncIterable(input, source);
   if (isPromise<T>(input)) return fromPromise(input, source, giveOne);
   if (isIterable<T>(input)) return fromIterable(input, source);
+  if (isCallbag(input)) return fromCallbag(input, source);
   throw new TypeError(
     `expected an Observable, a promise or an iterable; got ${input === null ? 'null' : typeof input}`,
   );
@@ -55,19 +56,25 @@ const has = (value: unknown, key: PropertyKey): boolean =>
   ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
   typeof Reflect.get(value, key) === 'function';
 
-const isSubscribable = <T>(value: unknown): value is Subscribable<T> => has(value, 'subscribe');
+/** Where libraries have the method that returns an Observable. A library may define the symbol when it is loaded. */
+const observableKeys = (): PropertyKey[] => [Symbol.observable ?? '@@observable', '@@observable'];
+const isObservable = (value: unknown): value is object =>
+  has(value, 'subscribe') || observableKeys().some((key) => has(value, key));
 const isAsyncIterable = <T>(value: unknown): value is AsyncIterable<T> => has(value, Symbol.asyncIterator);
 const isPromise = <T>(value: unknown): value is PromiseLike<T> => has(value, 'then');
+/** The functions of https://github.com/callbag/callbag have two parameters. */
+const isCallbag = (value: unknown): value is Callbag => typeof value === 'function' && value.length === 2;
 const isIterable = <T>(value: unknown): value is Iterable<T> => has(value, Symbol.iterator);
 /** Whether the value emits any number of values. A promise has one. */
 const isStream = <T>(value: unknown): value is Subscribable<T> & ObservableInput<T> =>
-  isSubscribable(value) || isAsyncIterable(value) || (isIterable(value) && !isPromise(value));
+  isObservable(value) || isAsyncIterable(value) || (isPromise(value) ? false : isIterable(value) || isCallbag(value));
 
 /**
  * The Observable of the web platform calls the methods of its observer without `this`, returns nothing from `subscribe`, and
- * is cancelled by a signal. Other Observables ignore the signal and return a subscription.
+ * is cancelled by a signal. Other Observables ignore the signal and return a subscription. An object's own `subscribe` may
+ * have other arguments than that of the Observable which the object returns by its symbol.
  */
-function fromSubscribable<T>(input: Subscribable<T>): Observable<T> {
+function fromSubscribable<T>(input: object): Observable<T> {
   return new Observable<T>((subscriber) => {
     const left = new AbortController();
     subscriber.add(() => left.abort());
@@ -76,7 +83,61 @@ function fromSubscribable<T>(input: Subscribable<T>): Observable<T> {
       error: (error: unknown) => subscriber.error(error),
       complete: () => subscriber.complete(),
     };
-    return Reflect.apply(input.subscribe, input, [observer, { signal: left.signal }]);
+    const key = observableKeys().find((one) => has(input, one));
+    const source: object = key === undefined ? input : Reflect.apply(Reflect.get(input, key), input, []);
+    return Reflect.apply(Reflect.get(source, 'subscribe'), source, [observer, { signal: left.signal }]);
+  });
+}
+
+/** The kinds of calls between a source of the callbag specification and its sink. */
+const callbag = { start: 0, data: 1, end: 2 } as const;
+
+/** Asks for one value at a time, which a source that pushes ignores. */
+function fromCallbag<T>(source: Callbag, { ready }: SourceHooks): Observable<T> {
+  return new Observable<T>((subscriber) => {
+    const slices = new Slices();
+    let talkback: ((kind: 1 | 2) => void) | undefined;
+    let asked = 0;
+    let asking = false;
+    let ended = false;
+    // In a loop: a source that answers at once would nest a call for each value.
+    const ask = (): void => {
+      asked += 1;
+      if (asking) return;
+      asking = true;
+      for (; asked > 0 && !subscriber.closed && !ended; asked -= 1) talkback?.(callbag.data);
+      asking = false;
+    };
+    const later = (wait: Promise<void>): void => {
+      wait.then(
+        () => {
+          slices.renew();
+          ask();
+        },
+        (error) => subscriber.error(error),
+      );
+    };
+    const sink = (kind: 0 | 1 | 2, value: unknown): void => {
+      if (kind === callbag.start) {
+        talkback = value as typeof talkback;
+        subscriber.add(() => ended || talkback?.(callbag.end));
+        ask();
+      } else if (kind === callbag.data) {
+        subscriber.next(value as T);
+        const wait = ready?.() ?? (slices.over ? turn() : undefined);
+        if (wait === undefined) ask();
+        else later(wait);
+      } else {
+        ended = true;
+        if (value === undefined) subscriber.complete();
+        else subscriber.error(value);
+      }
+    };
+    const returned: unknown = Reflect.apply(source, undefined, [callbag.start, sink]);
+    if (returned === undefined || talkback !== undefined || ended) return;
+    // Another function of two parameters, such as one that the agent was to call.
+    Promise.resolve(returned).catch(ignore);
+    subscriber.error(new TypeError('expected a callbag; got a function that returns a value and calls no sink'));
   });
 }
 
@@ -128,7 +189,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 // the memory. It also lets the event loop turn: a generator that never waits would block the process.
 function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: SourceHooks): Observable<T> {
   return new Observable<T>((subscriber) => {
-    const iterator = iterable[Symbol.asyncIterator]();
+    const iterator = iteratorOf(iterable);
     const slices = new Slices();
     const pull = async (): Promise<void> => {
       try {
@@ -154,6 +215,25 @@ function fromAsyncIterable<T>(iterable: AsyncIterable<T>, { ready, pending }: So
       pending?.(closing);
     };
   });
+}
+
+/** The iterator of a stream closes the stream after a pending read only; this one does so at once, which ends the read. */
+function iteratorOf<T>(source: AsyncIterable<T>): AsyncIterator<T> {
+  if (source instanceof ReadableStream) {
+    const reader: ReadableStreamDefaultReader<T> = source.getReader();
+    const next = async (): Promise<IteratorResult<T, undefined>> => {
+      const { done, value } = await reader.read();
+      return done ? { done, value: undefined } : { done, value };
+    };
+    return { next, return: () => reader.cancel().then(() => ({ done: true, value: undefined })) };
+  }
+  const iterator = source[Symbol.asyncIterator]();
+  if (!has(source, 'destroy') || !has(source, 'read')) return iterator;
+  const destroy = async (): Promise<IteratorResult<T, undefined>> => {
+    Reflect.apply(Reflect.get(source, 'destroy'), source, []);
+    return { done: true, value: undefined };
+  };
+  return { next: () => iterator.next(), return: destroy };
 }
 
 // The first values are emitted at once, as by rxjs. After one time slice the rest follows in a later turn.

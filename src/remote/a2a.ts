@@ -10,7 +10,7 @@ import type { Message } from '../schema/message.ts';
 import { extension } from './a2a-extension.ts';
 import { messageFor } from './a2a-parts.ts';
 import { TaskPieces } from './a2a-task.ts';
-import { type Connection, optional, Unreachable } from './connection.ts';
+import { type Connection, optional, tooLargeIn, Unreachable } from './connection.ts';
 import type { Piece, RemoteAgent, RemoteCall, RemoteRun } from './remote-run.ts';
 
 const cardPath = '.well-known/agent-card.json';
@@ -179,6 +179,8 @@ class A2aRun implements RemoteRun {
 
   errorOf(thrown: unknown): unknown {
     if (thrown instanceof AgentError) return thrown;
+    const tooLarge = tooLargeIn(thrown);
+    if (tooLarge !== undefined) return tooLarge;
     const refusal = refusalIn(thrown);
     if (refusal === undefined) return new AgentError('remote_unreachable', 'The remote agent does not answer.');
     return new AgentError('remote_refused', refusal.message, { reason: refusal.reason });
@@ -293,7 +295,8 @@ const requestOf = (message: A2aMessage, returnImmediately: boolean): SendMessage
   metadata: undefined,
 });
 
-const mayRetry = (error: unknown): boolean => !(error instanceof AgentError) && refusalIn(error) === undefined;
+const mayRetry = (error: unknown): boolean =>
+  !(error instanceof AgentError) && tooLargeIn(error) === undefined && refusalIn(error) === undefined;
 
 const hasCursor = ({ capabilities }: AgentCard): boolean =>
   capabilities?.extensions?.some(({ uri }) => uri === extension.cursor) === true;

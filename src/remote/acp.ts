@@ -6,7 +6,7 @@ import { callOf } from '../core/parts.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
 import { usageIn } from './check-piece.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, tooLargeIn } from './connection.ts';
 import { type Piece, type RemoteAgent, type RemoteCall, type RemoteRun, reasonField } from './remote-run.ts';
 
 /** An agent of a server that speaks ACP; `url` is the server's. */
@@ -102,6 +102,8 @@ class AcpRun implements RemoteRun {
 
   errorOf(thrown: unknown): unknown {
     if (!(thrown instanceof ClientError)) return thrown;
+    const tooLarge = tooLargeIn(thrown);
+    if (tooLarge !== undefined) return tooLarge;
     const { status, code, message, data } = thrown;
     if (thrown.retryable) return new AgentError('remote_unreachable', 'The remote agent does not answer.');
     return new AgentError('remote_refused', message, { status, code, data });

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { pipeline, Readable, Transform } from 'node:stream';
 import { type MonoTypeOperatorFunction, retry, timer } from 'rxjs';
+import { ClientError } from '../client/client-error.ts';
 import type { AgentContext } from '../core/agent.ts';
 import { AgentError } from '../core/errors.ts';
 import { addressRule } from '../http/address-guard.ts';
@@ -16,7 +18,10 @@ export interface ConnectionOptions {
   readonly headers?: FromContext<Readonly<Record<string, string>>>;
   /** Private addresses or CIDR ranges that may be reached, such as `127.0.0.1`. Default none: only public addresses. */
   readonly allowNetworks?: readonly string[];
-  /** Milliseconds without a byte of the other server before a connection counts as broken; 0 for never. Default 45,000. */
+  /**
+   * Milliseconds without a whole answer or event of the other server before a connection counts as broken; 0 for never.
+   * Comments in a stream do not count. Default 45,000.
+   */
   readonly idleTimeout?: number;
   /** Consecutive attempts without an answer before the run fails. Default 7, which take about a minute. */
   readonly retries?: number;
@@ -73,11 +78,10 @@ export class Connection {
       ...(request.body !== null && { body: await request.text() }),
       signal: AbortSignal.any([signal, silent.signal]),
     }).finally(() => clearTimeout(timer));
-    response.setTimeout(this.idleTimeout, () => response.destroy(new Unreachable('it sent nothing for too long')));
     const { statusCode: status = 0, headers } = response;
     // The other server may answer with a stream where none was asked for. Its reader would keep all of that.
     const isStream = [request.headers.get('accept'), headers['content-type']].every(isEventStream);
-    const body = [204, 205, 304].includes(status) ? null : bodyOf(bounded(response, isStream));
+    const body = [204, 205, 304].includes(status) ? null : bodyOf(bounded(response, isStream, this.idleTimeout));
     if (body === null) response.resume();
     const pairs = Object.entries(headers).map(([name, value = '']): [string, string] => [name, String(value)]);
     return new Response(body, { status, headers: pairs });
@@ -116,20 +120,83 @@ const isEventStream = (types: string | null | undefined): boolean => /\btext\/ev
 /** Bytes of a message, which its reader has to keep until it is whole. */
 const maxMessage = 64 * 1024 * 1024;
 
-/** Fails where a body, or an event of a stream, has too many bytes. */
-function bounded(response: Readable, isStream: boolean): Readable {
+/** Bytes of a message that a slow connection sends in a millisecond: a large message has more time. */
+const slowest = 64;
+
+/** An answer without an end. As a ClientError with a status of 200, the client does not ask for the answer again. */
+class TooLarge extends ClientError {
+  constructor() {
+    super({ code: 'remote_too_large', status: 200, message: `A message has more than ${maxMessage} bytes.` });
+  }
+}
+
+/** The AgentError for an answer that is too large, also where a library has wrapped the error; undefined for other errors. */
+export function tooLargeIn(thrown: unknown): AgentError | undefined {
+  if (thrown instanceof TooLarge) return new AgentError(thrown.code, thrown.message);
+  return thrown instanceof Error ? tooLargeIn(thrown.cause) : undefined;
+}
+
+/**
+ * Fails where a message has too many bytes, or takes too long. A message is a body, or an event of a stream with all comments
+ * before the event.
+ */
+function bounded(response: IncomingMessage, isStream: boolean, idleTimeout: number): Readable {
+  const events = isStream ? new EventEnds() : undefined;
   let bytes = 0;
+  let left = idleTimeout;
+  let since = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    since = performance.now();
+    if (idleTimeout > 0) timer = setTimeout(silent, left);
+  };
+  const silent = (): void => {
+    // The time that the reader takes does not count.
+    if (counted.readableLength > 0) wait();
+    else counted.destroy(new Unreachable('it sent nothing for too long'));
+  };
   const counted = new Transform({
     transform(chunk: Buffer, _, done) {
-      // The end of an event may be cut in two. The count is too large then, until the next end.
-      const end = isStream ? Math.max(chunk.lastIndexOf('\n\n'), chunk.lastIndexOf('\n\r\n')) : -1;
-      bytes = end === -1 ? bytes + chunk.length : chunk.length - end;
-      if (bytes > maxMessage) done(new AgentError('remote_too_large', `A message has more than ${maxMessage} bytes.`));
-      else done(null, chunk);
+      clearTimeout(timer);
+      const rest = events?.restAfter(chunk);
+      bytes = rest ?? bytes + chunk.length;
+      left = rest === undefined ? left - (performance.now() - since) + chunk.length / slowest : idleTimeout;
+      if (bytes > maxMessage) return done(new TooLarge());
+      wait();
+      done(null, chunk);
+    },
+    flush(done) {
+      clearTimeout(timer);
+      done();
     },
   });
-  return pipeline(response, counted, () => {});
+  wait();
+  return pipeline(response, counted, () => clearTimeout(timer));
 }
+
+/** Finds the ends of events in a stream. Comments and blank lines alone are no event. */
+class EventEnds {
+  /** The end of the stream so far, for ends and names that are cut in two. */
+  #before = '\n';
+  /** Whether a line with data has come since the last end. */
+  #hasData = false;
+
+  /** The bytes of a chunk after the last end; undefined where no event ends in the chunk. */
+  restAfter(chunk: Buffer): number | undefined {
+    const text = this.#before + chunk.toString('latin1');
+    const end = Math.max(text.lastIndexOf('\n\n'), text.lastIndexOf('\n\r\n'), text.lastIndexOf('\r\r'));
+    const data = text.search(dataLine);
+    const isEnd = this.#hasData ? end !== -1 : data !== -1 && data < end;
+    // Lines after the last end belong to the next event.
+    this.#hasData = dataLine.test(text.slice(Math.max(end, 0))) || (this.#hasData && end === -1);
+    this.#before = text.slice(-keptChars);
+    return isEnd ? text.length - end : undefined;
+  }
+}
+
+const dataLine = /[\r\n]data[:\r\n]/;
+/** Characters of a line end and `data`. */
+const keptChars = 5;
 
 // One cast: the web streams of Node and of the DOM are the same objects with types of their own.
 const bodyOf = (response: Readable): ReadableStream<Uint8Array> =>

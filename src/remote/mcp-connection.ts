@@ -30,6 +30,8 @@ interface OpenCall {
   readonly elicit: Elicit;
   /** The stream of the call is broken for good. The SDK would wait for the result until the time-out. */
   readonly lose: (error: Error) => void;
+  /** Fires when the call has ended; undefined for the requests that open the connection. */
+  readonly ended: AbortSignal | undefined;
 }
 
 const load = () => optional('@modelcontextprotocol/client', () => import('@modelcontextprotocol/client'));
@@ -65,10 +67,17 @@ export class McpConnection {
   }
 
   open(): Promise<Opened> {
-    const opened = this.#opened ?? this.#connect();
+    const opened = this.#opened ?? this.#begin();
     this.#opened = opened;
     opened.catch(() => this.#forget(opened));
     return opened;
+  }
+
+  /** The connection outlives the call that opens it. */
+  #begin(): Promise<Opened> {
+    const call = this.#ownCall();
+    if (call === undefined) return this.#connect();
+    return currentCall.run({ ...call, lose: () => {}, ended: undefined }, () => this.#connect());
   }
 
   async tools(): Promise<Tool[]> {
@@ -78,12 +87,15 @@ export class McpConnection {
   /** Does a call's work. `elicit` gets what the server asks meanwhile. */
   during<T>(context: AgentContext | undefined, elicit: Elicit, work: (opened: Opened) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const call: OpenCall = { connection: this, outer: currentCall.getStore(), context, elicit, lose: reject };
+      const end = new AbortController();
+      const { signal: ended } = end;
+      const call: OpenCall = { connection: this, outer: currentCall.getStore(), context, elicit, lose: reject, ended };
       this.#calls.add(call);
       currentCall
         .run(call, async () => work(await this.open()))
         .finally(() => this.#calls.delete(call))
-        .then(resolve, reject);
+        .then(resolve, reject)
+        .finally(() => end.abort());
     });
   }
 
@@ -134,11 +146,18 @@ export class McpConnection {
     });
   }
 
-  /** A server that refuses to continue a stream does not have the call any more. */
+  /**
+   * An answer to a call is left when the call ends, and any other answer after the time-out; only the stream on which the
+   * server sends what belongs to no call stays open. A server that refuses to continue a stream does not have the call any more.
+   */
   #fetchOf(url: URL): typeof globalThis.fetch {
     return async (input, init) => {
       const call = this.#ownCall();
-      const response = await this.#connection.fetchFor(call?.context, url.origin)(input, init);
+      const left = isNotification(init) ? undefined : call?.ended;
+      const limit = left ?? (init?.method === 'POST' ? AbortSignal.timeout(this.#timeout) : undefined);
+      const signals = [init?.signal, limit].filter((signal) => signal != null);
+      const fetch = this.#connection.fetchFor(call?.context, url.origin);
+      const response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
       const { status } = response;
       const isGone = status >= 400 && status < 500 && status !== 408 && status !== 429;
       if (isGone && new Headers(init?.headers).has('last-event-id')) {
@@ -159,7 +178,9 @@ export class McpConnection {
         maxRetries: Number.POSITIVE_INFINITY,
       },
       reconnectionScheduler: (reconnect, wait, attempt) => {
-        if (attempt >= retries) return this.#ownCall()?.lose(new Unreachable('its stream broke'));
+        const call = this.#ownCall();
+        if (call?.ended?.aborted) return;
+        if (attempt >= retries) return call?.lose(new Unreachable('its stream broke'));
         const timer = setTimeout(reconnect, wait);
         return () => clearTimeout(timer);
       },
@@ -177,6 +198,10 @@ export class McpConnection {
     if (this.#opened === opened) this.#opened = undefined;
   }
 }
+
+/** Whether a request has no answer that a call waits for. The server learns by a notification that a call was cancelled. */
+const isNotification = (init: RequestInit | undefined): boolean =>
+  typeof init?.body === 'string' && JSON.parse(init.body).id === undefined;
 
 export const elicitationOf = (message: string, schema: unknown): Elicitation => ({
   message,

@@ -6,6 +6,7 @@ import { guardedRequest } from '../../src/http/guarded-request.ts';
 import { createFetch, type ForeignOptions } from '../../src/http/remote-fetch.ts';
 import { createServer } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
+import { endless, trickle } from '../support/hostile-servers.ts';
 import { loopbackHosts } from '../support/loopback-hosts.ts';
 import { turns } from '../support/turn.ts';
 
@@ -221,6 +222,18 @@ describe('the error for a resource that cannot be read', () => {
       interim();
     });
     expect(await refusal(endless, loopback)).toContain('it cannot be reached');
+  });
+
+  it.each([
+    ['without an end', endless, 'it is larger than 100000 characters'],
+    ['byte by byte', trickle, 'it took longer than 200 ms'],
+  ])('comes in time for an answer %s, which is left', async (_, answer, why) => {
+    let left: Promise<unknown> | undefined;
+    const base = await other((_request, response) => {
+      left = answer(response, 'application/json', ' ');
+    });
+    expect(await refusal(base, { ...loopback, maxSize: 100_000, timeout: 200 })).toContain(why);
+    await left;
   });
 
   it('is the same for other protocols', async () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { lastValueFrom, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createRuntime, type ServerOptions } from '../../src/index.ts';
@@ -15,6 +17,15 @@ async function logged(
   const lines = new Lines();
   const logger = { level, stream: lines.stream };
   return { served: await serve(agents, { docs: false, playground: false, logger, ...options }), lines };
+}
+
+/** The URL of a server that has stopped. */
+async function closedUrl(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return `http://127.0.0.1:${port}`;
 }
 
 const secret = 'hunter2';
@@ -66,6 +77,16 @@ describe('the log', () => {
     });
     expect(lines.text).not.toContain(secret);
     expect(JSON.stringify(run)).not.toContain('request-log.test.ts');
+  });
+
+  it('has the causes of what an agent threw in one line, and its client does not', async () => {
+    const url = await closedUrl();
+    const { served, lines } = await logged([agent('fetching', () => fetch(url).then(({ status }) => String(status)))]);
+    const run = await (await served.post('/runs', ask('fetching'))).json();
+    const message = /^TypeError: fetch failed; caused by Error: connect ECONNREFUSED 127\.0\.0\.1:\d+$/;
+    const line = await lines.find(({ msg }) => msg === 'run failed');
+    expect(line.err).toMatchObject({ message: expect.stringMatching(message) });
+    expect(run.error).toEqual({ code: 'server_error', message: 'fetch failed' });
   });
 
   it('has the line of a cancelled run, with its reason where it has one', async () => {

@@ -1,5 +1,5 @@
 import { lastValueFrom } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { mcpTools } from '../../src/remote/mcp.ts';
 import { remoteAgent } from '../../src/remote/remote-agent.ts';
 import { endless, endlessLimit, listenAs, mcpServer } from '../support/hostile-servers.ts';
@@ -21,6 +21,14 @@ describe('a hostile MCP server', () => {
     expect(await sent).toBeLessThan(endlessLimit);
     await tools.close();
     expect(await failed).toBeInstanceOf(Error);
+  });
+
+  it('that is a child process which writes without an end is left before it fills the memory', async () => {
+    const script = `const x = 'x'.repeat(1e6); const push = () => { while (process.stdout.write(x)); };
+      process.stdout.on('drain', push); push();`;
+    const tools = mcpTools({ command: process.execPath, args: ['-e', script] }, { timeout: 3_600_000 });
+    onTestFinished(() => tools.close());
+    await expect(tools.tools()).rejects.toThrow();
   });
 });
 

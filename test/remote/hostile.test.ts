@@ -1,8 +1,9 @@
+import type { ServerResponse } from 'node:http';
 import { lastValueFrom } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { mcpTools } from '../../src/remote/mcp.ts';
-import { remoteAgent } from '../../src/remote/remote-agent.ts';
-import { endless, endlessLimit, json, listenAs, mcpServer } from '../support/hostile-servers.ts';
+import { type RemoteAgentOptions, remoteAgent } from '../../src/remote/remote-agent.ts';
+import { endless, endlessLimit, json, listenAs, mcpServer, trickle } from '../support/hostile-servers.ts';
 import { ask, serveApi } from '../support/serve.ts';
 
 /** An A2A server that answers each request with a result. */
@@ -14,10 +15,11 @@ const a2aServer = (result: object): Promise<string> =>
     else json(response, { name: 'far', description: 'x', version: '1', supportedInterfaces, skills: [] });
   });
 
+const work = { agent_name: 'far', status: 'in-progress', created_at: '2026-01-31T12:00:00.000Z', output: [] };
+const made = { ...work, run_id: '019ac55c-0000-7000-8000-000000000000' };
+
 /** A server of the REST API whose run has these events; a `run` in them has what differs from a run at work. */
 const acpServer = (events: readonly { type: string; run?: object; part?: object }[]): Promise<string> => {
-  const work = { agent_name: 'far', status: 'in-progress', created_at: '2026-01-31T12:00:00.000Z', output: [] };
-  const made = { ...work, run_id: '019ac55c-0000-7000-8000-000000000000' };
   const frames = events
     .map((event) => (event.run === undefined ? event : { ...event, run: { ...made, ...event.run } }))
     .map((event, index) => `id: ${index + 1}\ndata: ${JSON.stringify(event)}\n\n`);
@@ -26,6 +28,8 @@ const acpServer = (events: readonly { type: string; run?: object; part?: object 
     else response.writeHead(200, { 'content-type': 'text/event-stream' }).end(frames.join(''));
   });
 };
+
+type Answer = (response: ServerResponse, run: object) => unknown;
 
 const allowNetworks = ['127.0.0.1'];
 
@@ -75,6 +79,41 @@ describe('a hostile MCP server', () => {
     const error = await lastValueFrom(tools.call('t', {})).catch((thrown) => thrown);
     expect([error.code, error.message, calls]).toEqual([code, expect.stringContaining(says), 1]);
   });
+
+  it.each([
+    ['an answer byte by byte', 'application/json', ' '],
+    ['only comments', 'text/event-stream', ':\n\n'],
+  ])('that sends %s is left after the time for a call', async (_, contentType, text) => {
+    let left: Promise<unknown> | undefined;
+    const url = await mcpServer((_request, response) => {
+      left = trickle(response, contentType, text);
+    });
+    const tools = mcpTools(url, { allowNetworks, timeout: 100 });
+    onTestFinished(() => tools.close());
+    await expect(lastValueFrom(tools.call('t', {}))).rejects.toMatchObject({ code: 'tool_timeout' });
+    await left;
+  });
+
+  it.each(['initialize', 'notifications/initialized', 'tools/list'])(
+    'that answers %s byte by byte is left after the time for an answer',
+    async (slow) => {
+      let left: Promise<unknown> | undefined;
+      const url = await listenAs((request, response, { id, method = '' }) => {
+        if (request.method !== 'POST') response.writeHead(405).end();
+        else if (method === slow) left = trickle(response, 'application/json', ' ');
+        else if (method === 'initialize') {
+          const serverInfo = { name: 'hostile', version: '1' };
+          const result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo };
+          json(response, { jsonrpc: '2.0', id, result });
+        } else if (method.startsWith('notifications/')) response.writeHead(202).end();
+        else json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } });
+      });
+      const tools = mcpTools(url, { allowNetworks, timeout: 100 });
+      onTestFinished(() => tools.close());
+      await expect(tools.tools()).rejects.toThrow();
+      await left;
+    },
+  );
 
   it('that is a child process without an answer is ended by a close', async () => {
     let began = (_pid: number): void => {};
@@ -151,11 +190,84 @@ describe('a hostile server of the REST API', () => {
   });
 });
 
+/** The data of the error of a run, whose agent is behind a URL. */
+const errorOf = async (url: string, options: RemoteAgentOptions = {}): Promise<unknown> => {
+  const served = await serveApi([await remoteAgent(url, { ...far, ...options })]);
+  return (await (await served.post('/runs', ask('far'))).json()).error?.data;
+};
+
+const stream = 'text/event-stream';
+
+describe('a hostile server of the REST API, for a run', () => {
+  it.each<[what: string, onCreate: Answer, onEvents: Answer, requests: string[]]>([
+    ['a run', (response) => endless(response, 'application/json', '"'), json, ['POST']],
+    [
+      'an event',
+      (response) => json(response, made),
+      (response) => endless(response, stream, 'data: '),
+      ['POST', 'GET'],
+    ],
+    [
+      'a comment',
+      (response) => json(response, made),
+      (response) => endless(response, stream, '', ': x\n\n'),
+      ['POST', 'GET'],
+    ],
+  ])('that sends %s without an end is asked once', async (_, onCreate, onEvents, requests) => {
+    const asked: string[] = [];
+    const sent: unknown[] = [];
+    const url = await listenAs(({ method = '', url: path = '' }, response) => {
+      // The end of the caller's run cancels this one.
+      if (path.endsWith('/cancel')) return json(response, made);
+      asked.push(method);
+      sent.push(method === 'POST' ? onCreate(response, made) : onEvents(response, made));
+    });
+    expect(await errorOf(`${url}/agents/far`)).toEqual({ code: 'remote_too_large' });
+    expect(asked).toEqual(requests);
+    expect(await sent.at(-1)).toBeLessThan(endlessLimit);
+  });
+
+  it.each([
+    ['comments', ': x\n\n'],
+    ['comments without blank lines', ':\r\n'],
+    ['blank lines', '\n'],
+    ['events without data', 'id: 1\nretry: 1\n\n'],
+    ['half a name', 'database: 1\n\n'],
+  ])('that sends only %s counts as silent', async (_, text) => {
+    const left: Promise<unknown>[] = [];
+    const url = await listenAs(({ method }, response) => {
+      if (method === 'POST') json(response, made);
+      else left.push(trickle(response, stream, text));
+    });
+    const options = { idleTimeout: 100, retries: 1, delay: 1 };
+    expect(await errorOf(`${url}/agents/far`, options)).toEqual({ code: 'remote_unreachable' });
+    expect(left).toHaveLength(2);
+    await Promise.all(left);
+  });
+
+  it('that sends a run byte by byte counts as silent', async () => {
+    const left: Promise<unknown>[] = [];
+    const url = await listenAs((_, response) => void left.push(trickle(response, 'application/json', ' ')));
+    const options = { idleTimeout: 100, retries: 0, delay: 1 };
+    expect(await errorOf(`${url}/agents/far`, options)).toEqual({ code: 'remote_unreachable' });
+    await Promise.all(left);
+  });
+});
+
 describe('a hostile A2A server', () => {
-  const errorOf = async (url: string): Promise<unknown> => {
-    const served = await serveApi([await remoteAgent(url, far)]);
-    return (await (await served.post('/runs', ask('far'))).json()).error?.data;
-  };
+  it('that sends only comments counts as silent', async () => {
+    const left: Promise<unknown>[] = [];
+    const url = await listenAs(({ headers, method }, response) => {
+      const supportedInterfaces = [
+        { url: `http://${headers.host}/`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+      ];
+      const card = { name: 'far', description: 'x', version: '1', supportedInterfaces, skills: [] };
+      if (method === 'GET') json(response, { ...card, capabilities: { streaming: true } });
+      else left.push(trickle(response, stream, ':\n\n'));
+    });
+    expect(await errorOf(url, { idleTimeout: 100 })).toEqual({ code: 'remote_unreachable' });
+    await Promise.all(left);
+  });
 
   it.each(['http://169.254.169.254/', 'file:///etc/passwd'])('whose card names %s is not followed', async (target) => {
     const url = await listenAs((_, response) => {
@@ -236,7 +348,7 @@ describe('a hostile A2A server', () => {
   it('that sends a card without an end is left before it fills the memory', async () => {
     const sent: Promise<number>[] = [];
     const url = await listenAs((_, response) => void sent.push(endless(response, 'application/json', '"')));
-    expect(await errorOf(url)).toMatchObject({ code: expect.stringMatching(/^remote_/) });
+    expect(await errorOf(url)).toEqual({ code: 'remote_too_large' });
     for (const bytes of await Promise.all(sent)) expect(bytes).toBeLessThan(endlessLimit);
   });
 });

@@ -182,9 +182,9 @@ describe('the tools of an MCP server', () => {
       const { tools } = await overHttp();
       await call(tools, 'add', { a: n, b: n });
     }
-    // The calls, and nothing of theirs: which storage it was, is what is asked.
+    // The three calls, and the opening of the connection within each of them, all use one storage.
     const storages = run.mock.contexts.filter((_, n) => isCall(run.mock.calls[n]?.[0]));
-    expect(storages).toHaveLength(3);
+    expect(storages).toHaveLength(6);
     expect(new Set(storages).size).toBe(1);
   });
 });

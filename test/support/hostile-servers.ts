@@ -43,7 +43,8 @@ export const endlessLimit = 200_000_000;
 
 /** Sends a text without an end. Resolves to its bytes when the other side has closed the connection. */
 export function endless(response: ServerResponse, contentType: string, head: string, filler = 'x'): Promise<number> {
-  response.writeHead(200, { 'content-type': contentType }).write(head);
+  if (!response.headersSent) response.writeHead(200, { 'content-type': contentType });
+  response.write(head);
   const piece = Buffer.alloc(1_000_000, filler);
   let bytes = 0;
   const push = (): void => {
@@ -52,4 +53,11 @@ export function endless(response: ServerResponse, contentType: string, head: str
   response.on('drain', push);
   push();
   return once(response, 'close').then(() => bytes);
+}
+
+/** Sends a text again and again, a moment apart, until the other side has closed the connection. */
+export function trickle(response: ServerResponse, contentType: string, text: string): Promise<unknown> {
+  response.writeHead(200, { 'content-type': contentType });
+  const timer = setInterval(() => response.write(text), 2);
+  return once(response, 'close').finally(() => clearInterval(timer));
 }

@@ -12,7 +12,6 @@ export interface KeySet {
 /** The keys of a JWKS document. @throws Error where the text is none */
 export const parseKeySet = (text: string): Resolver => createLocalJWKSet(JSON.parse(text));
 
-const timeout = 5_000;
 const maxChars = 1024 * 1024;
 
 export interface RemoteKeySetOptions {
@@ -26,6 +25,8 @@ export interface RemoteKeySetOptions {
   readonly coolDown?: number;
   /** Milliseconds for which the last keys are used while the provider does not answer. Default a day. */
   readonly keepFor?: number;
+  /** Milliseconds for a whole answer. Default 5,000. */
+  readonly timeout?: number;
 }
 
 /**
@@ -41,7 +42,7 @@ export class RemoteKeySet implements KeySet {
   #reading: Promise<void> | undefined;
 
   constructor(options: RemoteKeySetOptions) {
-    this.#options = { maxAge: 600_000, coolDown: 30_000, keepFor: 86_400_000, ...options };
+    this.#options = { maxAge: 600_000, coolDown: 30_000, keepFor: 86_400_000, timeout: 5_000, ...options };
   }
 
   readonly find = async (header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey> => {
@@ -84,10 +85,16 @@ export class RemoteKeySet implements KeySet {
   }
 
   async #fetch(): Promise<void> {
+    const { url, timeout } = this.#options;
     // A redirect could lead to keys that the configuration does not name.
-    const response = await fetch(this.#options.url, { redirect: 'error', signal: AbortSignal.timeout(timeout) });
-    if (!response.ok) throw new Error(`expected status 200; got ${response.status}`);
-    const text = await readText(response);
+    const signal = AbortSignal.timeout(timeout);
+    const response = await fetch(url, { redirect: 'error', signal });
+    if (!response.ok) {
+      // It may be endless.
+      await response.body?.cancel();
+      throw new Error(`expected status 200; got ${response.status}`);
+    }
+    const text = await readText(response, signal);
     if (text !== this.#text) {
       this.#keys = parseKeySet(text);
       this.#text = text;
@@ -99,11 +106,11 @@ export class RemoteKeySet implements KeySet {
 
 const unavailable = (): RivuletError => fail('auth_unavailable');
 
-async function readText({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
+/** The signal of a `fetch` may be collected before it ends the body, so it is given to the body as well. */
+async function readText({ body }: Response, signal: AbortSignal): Promise<string> {
   let text = '';
-  for await (const chunk of body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
+  for await (const chunk of body?.pipeThrough(new TextDecoderStream(), { signal }) ?? []) {
+    text += chunk;
     if (text.length > maxChars) throw new Error(`expected at most ${maxChars} characters`);
   }
   return text;

@@ -1,12 +1,21 @@
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { CompactSign, exportSPKI, SignJWT } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseKeySet, RemoteKeySet } from '../../../src/http/auth/jwks.ts';
 import { type JwtOptions, JwtVerifier } from '../../../src/http/auth/jwt.ts';
+import { endless, listenAs, trickle } from '../../support/hostile-servers.ts';
 import { audience, issuer, serveKeys, TokenIssuer } from '../../support/token-issuer.ts';
+
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+}
 
 const base64 = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const now = (): number => Math.floor(Date.now() / 1_000);
@@ -247,6 +256,37 @@ describe('the keys of an issuer over HTTP', () => {
 
     const old = await remote({ maxAge: 0, coolDown: 0, keepFor: 0 });
     expect(await old.verifier.verify(await old.tokens.sign()).catch((error) => error.kind)).toBe('auth_unavailable');
+  });
+
+  it.each<[what: string, answer: (response: ServerResponse) => Promise<unknown>, problem: string]>([
+    ['without an end', (response) => endless(response, 'application/json', '"'), 'expected at most 1048576 characters'],
+    [
+      'byte by byte',
+      (response) => {
+        // On Node 20, `fetch` loses a signal that is collected while the body is read.
+        setTimeout(collectGarbage, 100);
+        return trickle(response, 'application/json', ' ');
+      },
+      'timeout',
+    ],
+    [
+      'of an error without an end',
+      (response) => endless(response.writeHead(500), 'application/json', '"'),
+      'expected status 200; got 500',
+    ],
+  ])('are unavailable where their answer is one %s, which is left', async (_, answer, problem) => {
+    let left: Promise<unknown> | undefined;
+    const problems: Error[] = [];
+    const url = await listenAs((_request, response) => {
+      left = answer(response);
+    });
+    const options = { url, timeout: 1_000, onChange: () => {}, onProblem: (error: Error) => problems.push(error) };
+    const keys = new RemoteKeySet(options);
+    await expect(keys.find({ alg: 'ES256' }, { payload: '', signature: '' })).rejects.toMatchObject({
+      kind: 'auth_unavailable',
+    });
+    await left;
+    expect(problems[0]?.cause).toMatchObject({ message: expect.stringContaining(problem) });
   });
 
   it('may be in a file, and another file replaces them', async () => {
