@@ -4,7 +4,7 @@ import { Value } from '@sinclair/typebox/value';
 import type OpenAI from 'openai';
 import { type AgentContext, type AgentOutput, json, textOf, trajectory } from 'rivulet';
 import { type McpTools, mcpTools } from 'rivulet/remote/mcp';
-import { catchError, concat, concatMap, defer, map, type Observable, of, switchMap } from 'rxjs';
+import { catchError, concat, concatMap, defer, from, map, type Observable, of, switchMap } from 'rxjs';
 import { calculate, calculator } from './_calculate.ts';
 
 const texts = Type.Record(Type.String(), Type.String());
@@ -89,14 +89,17 @@ export class ChatTools {
 
   #calculate(called: string, args: string, context: AgentContext): Observable<ToolOutput> {
     if (called !== calculator.name) return failed(called, {}, `There is no tool ${called}.`);
-    return context
-      .step(called, () => calculate(args))
-      .pipe(
-        concatMap(({ input: tool_input, output: tool_output }) => [
-          { output: trajectory({ message: 'Calculated.', tool_name: called, tool_input, tool_output }) },
-          { result: JSON.stringify(tool_output) },
-        ]),
-      );
+    const call = context.tool(
+      called,
+      parsed(args) ?? { arguments: args.slice(0, 1_000) },
+      async () => (await calculate(args)).output,
+    );
+    return from(call).pipe(
+      concatMap((output) => {
+        const { tool_output } = output.metadata?.kind === 'trajectory' ? output.metadata : {};
+        return tool_output === undefined ? [{ output }] : [{ output }, { result: JSON.stringify(tool_output) }];
+      }),
+    );
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
-import { concat, concatMap, defer, EMPTY, Observable, of, switchMap, tap, toArray } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, Observable, of, switchMap, tap, throwError, toArray } from 'rxjs';
 import type { AgentContext, AgentOutput } from '../core/agent.ts';
 import { AgentError, errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
@@ -95,6 +95,16 @@ const describe = ({ name, title, description, inputSchema, outputSchema, annotat
   repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
 });
 
+/** By context, the calls of tools so far. */
+const calls = new WeakMap<AgentContext, number>();
+
+/** The id of a context's next call: the same in every life of a durable run. */
+function nextId(context: AgentContext): string {
+  const count = (calls.get(context) ?? 0) + 1;
+  calls.set(context, count);
+  return `${context.path}${context.path === '' ? '' : ' '}mcp/${count}`;
+}
+
 /** One call of a tool. */
 class Call {
   readonly #connection: McpConnection;
@@ -121,7 +131,11 @@ class Call {
     this.#name = name;
     this.#args = args;
     this.#context = context;
+    this.#step = { tool_name: name, ...(context && { tool_call_id: nextId(context) }) };
   }
+
+  /** What all parts of the call have. */
+  readonly #step: { readonly tool_name: string; readonly tool_call_id?: string };
 
   /** The call until it has a result, or until the server needs input; then again with the replies. */
   output(retry?: Retry): Observable<AgentOutput> {
@@ -149,9 +163,16 @@ class Call {
       if (piece.type === 'input') needs = piece;
     };
     return concat(
+      retry === undefined ? of(trajectory({ ...this.#step, tool_input: this.#args })) : EMPTY,
       pieces.pipe(
         tap(note),
         concatMap((piece) => this.#outputOf(piece)),
+        catchError((error) =>
+          concat(
+            of(trajectory({ ...this.#step, tool_error: errorOf(error).message })),
+            throwError(() => error),
+          ),
+        ),
       ),
       next,
     );
@@ -175,13 +196,8 @@ class Call {
         );
       case 'result': {
         const { output, error, parts } = piece;
-        const tool_output = error === undefined ? output : { error };
-        const step = trajectory({ tool_name: this.#name, tool_input: this.#args, tool_output });
-        if (error === undefined) return [step, ...parts];
-        return new Observable((subscriber) => {
-          subscriber.next(step);
-          subscriber.error(new AgentError('tool_failed', error));
-        });
+        if (error !== undefined) return throwError(() => new AgentError('tool_failed', error));
+        return [trajectory({ ...this.#step, tool_output: output }), ...parts];
       }
       default:
         return [];

@@ -50,11 +50,11 @@ describe('chat with MCP servers', () => {
       type: 'function',
       function: expect.objectContaining({ name: 'kit__add', description: 'Adds two numbers.' }),
     });
-    expect(parts.find(({ metadata }) => metadata?.kind === 'trajectory')?.metadata).toMatchObject({
-      tool_name: 'add',
-      tool_input: { a: 1, b: 2 },
-      tool_output: { sum: 3 },
-    });
+    const steps = parts.flatMap(({ metadata }) => (metadata?.kind === 'trajectory' ? [metadata] : []));
+    expect(steps).toMatchObject([
+      { tool_name: 'add', tool_input: { a: 1, b: 2 } },
+      { tool_name: 'add', tool_output: { sum: 3 } },
+    ]);
     expect(text).toContain('It says: {"sum":3}');
   });
 

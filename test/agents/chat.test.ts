@@ -140,13 +140,10 @@ describe('chat', () => {
 describe('chat, when the model calculates', () => {
   it('shows what went in and what came out, and lets the model go on', async () => {
     await model(calculates);
-    const [call, answer, ...others] = (await runAgent(chat, '(0.1 + 0.2) * sqrt(16)')).parts;
-    expect(call?.metadata).toMatchObject({
-      kind: 'trajectory',
-      tool_name: 'calculate',
-      tool_input: { expression: '(0.1 + 0.2) * sqrt(16)' },
-      tool_output: { result: '1.2' },
-    });
+    const [call, result, answer, ...others] = (await runAgent(chat, '(0.1 + 0.2) * sqrt(16)')).parts;
+    const step = { kind: 'trajectory', tool_name: 'calculate', tool_call_id: 'tool/1' };
+    expect(call?.metadata).toEqual({ ...step, tool_input: { expression: '(0.1 + 0.2) * sqrt(16)' } });
+    expect(result?.metadata).toMatchObject({ ...step, tool_output: { result: '1.2' } });
     expect(answer?.content).toBe('It says {"result":"1.2"}');
     expect(others).toEqual([]);
   });
@@ -174,17 +171,15 @@ describe('chat, when the model calculates', () => {
     ['combinations(1e9, 5e8)', /combinations is not a known/],
   ])('lets it know why %s is not calculated', async (expression, reason) => {
     await model(calculates);
-    const [call] = (await runAgent(chat, expression)).parts;
-    expect(call?.metadata).toMatchObject({ tool_output: { error: expect.stringMatching(reason) } });
+    const [, result] = (await runAgent(chat, expression)).parts;
+    expect(result?.metadata).toMatchObject({ tool_output: { error: expect.stringMatching(reason) } });
   });
 
   it('lets it know when it calls with something that is no JSON', async () => {
     await model(({ body }) => (body.messages.length > 1 ? ['Sorry'] : [{ tool: 'calculate', input: '{"expr' }]));
-    const [call, answer] = (await runAgent(chat, '1 + 1')).parts;
-    expect(call?.metadata).toMatchObject({
-      tool_input: { arguments: '{"expr' },
-      tool_output: { error: expect.any(String) },
-    });
+    const [call, result, answer] = (await runAgent(chat, '1 + 1')).parts;
+    expect(call?.metadata).toMatchObject({ tool_input: { arguments: '{"expr' } });
+    expect(result?.metadata).toMatchObject({ tool_output: { error: expect.any(String) } });
     expect(answer?.content).toBe('Sorry');
   });
 

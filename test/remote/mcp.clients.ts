@@ -58,9 +58,8 @@ describe('the tools of an MCP server', () => {
     async (transport) => {
       const tools = transport === 'HTTP' ? (await overHttp()).tools : overStdio();
       expect(await call(tools, 'add', { a: 1, b: 2 })).toEqual([
-        {
-          metadata: { kind: 'trajectory', tool_name: 'add', tool_input: { a: 1, b: 2 }, tool_output: { sum: 3 } },
-        },
+        { metadata: { kind: 'trajectory', tool_name: 'add', tool_input: { a: 1, b: 2 } } },
+        { metadata: { kind: 'trajectory', tool_name: 'add', tool_output: { sum: 3 } } },
         { content_type: 'application/json', content: '{"sum":3}' },
       ]);
     },
@@ -68,7 +67,7 @@ describe('the tools of an MCP server', () => {
 
   it('return text, images, links and resources, after their progress', async () => {
     const { tools } = await overHttp();
-    const [first, , ...parts] = await call(tools, 'show');
+    const [, first, , ...parts] = await call(tools, 'show');
     expect(first).toMatchObject({ generic: { kind: 'progress', message: 'half', done: 1, total: 2 } });
     expect(parts).toEqual([
       { content_type: 'text/plain', content: 'One.' },
@@ -82,7 +81,10 @@ describe('the tools of an MCP server', () => {
     const { tools } = await overHttp();
     const { run, parts } = await runAgent(caller(tools, 'break'), 'Go');
     expect(run.error).toMatchObject({ message: 'It is broken.', data: { code: 'tool_failed' } });
-    expect(parts[0]?.metadata).toMatchObject({ tool_name: 'break', tool_output: { error: 'It is broken.' } });
+    expect(parts.map(({ metadata }) => metadata)).toMatchObject([
+      { tool_name: 'break', tool_call_id: 'mcp/1', tool_input: {} },
+      { tool_name: 'break', tool_call_id: 'mcp/1', tool_error: 'It is broken.' },
+    ]);
   });
 
   it('fail with the words of the server where it refuses the call', async () => {
@@ -172,7 +174,7 @@ describe('the tools of an MCP server', () => {
     const { tools } = await overHttp();
     await call(tools, 'add', { a: 1, b: 2 });
     await tools.close();
-    expect(await call(tools, 'add', { a: 2, b: 2 })).toHaveLength(2);
+    expect(await call(tools, 'add', { a: 2, b: 2 })).toHaveLength(3);
   });
 
   it('leave no async context behind for each connection: all promises of the process would become slower', async () => {
