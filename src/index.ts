@@ -26,6 +26,7 @@ export type {
   AgentSession,
   Awaitable,
   AwaitOptions,
+  Callbag,
   Continues,
   IfBusy,
   OnDisconnect,

@@ -82,7 +82,8 @@ export class Connection {
     // The other server may answer with a stream where none was asked for. Its reader would keep all of that.
     const isStream = [request.headers.get('accept'), headers['content-type']].every(isEventStream);
     const body = [204, 205, 304].includes(status) ? null : bodyOf(bounded(response, isStream, this.idleTimeout));
-    if (body === null) response.resume();
+    // It may have a body nevertheless, and an endless one.
+    if (body === null) response.destroy();
     const pairs = Object.entries(headers).map(([name, value = '']): [string, string] => [name, String(value)]);
     return new Response(body, { status, headers: pairs });
   };

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { type AgentFunction, defineAgent, textOf } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 import { concat, finalize, map, NEVER, race, timer } from 'rxjs';
@@ -30,6 +31,20 @@ describe.each([false, true])('what an agent awaits (durable: %s)', (durable) => 
     const ran = await runAgent(agent, 'go', { signal: cancel.signal, calls, limits: { cancelGrace: 2 ** 31 - 1 } });
     expect(ran.run.status).toBe('cancelled');
     expect(heard).toEqual(['stopped', expect.objectContaining({ kind: 'run_not_open' })]);
+  });
+
+  it.each([
+    ['ReadableStream', (cancel: () => void) => new ReadableStream<string>({ cancel })],
+    ['Readable', (onClosed: () => void) => new Readable({ read() {} }).on('close', onClosed)],
+  ])('may be a value of a %s, which is closed when the run is cancelled', async (_, make) => {
+    const cancel = new AbortController();
+    const heard: unknown[] = [];
+    const agent = agentOf(() => {
+      setTimeout(() => cancel.abort());
+      return make(() => void heard.push('closed'));
+    }, durable);
+    const ran = await runAgent(agent, 'go', { signal: cancel.signal, limits: { cancelGrace: 2 ** 31 - 1 } });
+    expect([ran.run.status, heard]).toEqual(['cancelled', ['closed']]);
   });
 
   it('is withdrawn with the call that it was made in, and the next question is put', async () => {

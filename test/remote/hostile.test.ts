@@ -245,6 +245,13 @@ describe('a hostile server of the REST API, for a run', () => {
     await Promise.all(left);
   });
 
+  it('that sends a body without an end, with a status that has none, is left', async () => {
+    const left: Promise<unknown>[] = [];
+    const url = await listenAs((_, response) => void left.push(endless(response.writeHead(205), '', '')));
+    expect(await errorOf(`${url}/agents/far`)).toMatchObject({ code: 'remote_refused' });
+    await Promise.all(left);
+  });
+
   it('that sends a run byte by byte counts as silent', async () => {
     const left: Promise<unknown>[] = [];
     const url = await listenAs((_, response) => void left.push(trickle(response, 'application/json', ' ')));
