@@ -77,7 +77,7 @@ export function callsCutOff(pieces: readonly Piece[]): Call[] {
     .map(({ toolCallId, toolName, toolInput }) => ({ toolCallId, toolName, toolInput }));
 }
 
-/** The calls whose approval nobody was asked for, because their model call was cut off. */
+/** The calls that were cut off before a person was asked for the approval. */
 export function callsDropped(pieces: readonly Piece[]): Approval[] {
   const settled = settledIn(pieces);
   const step = stepsOf(pieces).at(-1) ?? [];

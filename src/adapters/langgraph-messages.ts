@@ -3,7 +3,7 @@ import { citation, trajectory } from '../core/parts.ts';
 import type { CutOff } from '../core/run-state.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { brokenOff, cutOffFrom, parsed, toolStep, usageOf } from './conversation.ts';
+import { brokenOff, cutOffFrom, parsed, toolBegun, toolEnded, toolFailed, usageOf } from './conversation.ts';
 
 /** A message of LangChain, or a chunk of one, as far as the adapter reads it. */
 export interface GraphMessage {
@@ -19,6 +19,7 @@ export interface GraphMessage {
   readonly tool_calls?: readonly { readonly id?: string; readonly name: string; readonly args: unknown }[];
   readonly tool_call_chunks?: readonly ToolCallChunk[];
   readonly tool_call_id?: string;
+  readonly status?: string | undefined;
   readonly name?: string | undefined;
 }
 
@@ -104,6 +105,19 @@ export class MessageReader {
         const whole = blocksOf(message).map(textOfBlock).join('');
         if (whole.length > text.length && whole.startsWith(text)) yield* this.#emit(id, whole.slice(text.length));
       } else if (!this.#seen.has(tool_call_id ?? id)) yield* this.read(message);
+    }
+  }
+
+  /** The calls of tools that a graph is about to execute: its state has them before their results. */
+  *begin(messages: readonly GraphMessage[]): Generator<Piece> {
+    for (const { type, tool_calls = [] } of messages) {
+      if (type !== 'ai') continue;
+      for (const { id = '', name, args } of tool_calls) {
+        if (this.#seen.has(beginOf(id)) || this.#seen.has(id)) continue;
+        this.#seen.add(beginOf(id));
+        yield* this.end();
+        yield { type: 'part', id: beginOf(id), part: toolBegun(id, name, args) };
+      }
     }
   }
 
@@ -214,18 +228,23 @@ export class MessageReader {
     yield { type: 'text', id, text };
   }
 
-  *#tool({ tool_call_id = '', name, content }: GraphMessage): Generator<Piece> {
+  *#tool({ tool_call_id = '', name, content, status }: GraphMessage): Generator<Piece> {
     if (this.#seen.has(tool_call_id)) return;
     this.#seen.add(tool_call_id);
     this.#current ??= tool_call_id;
     yield* this.end();
     const call = this.#calls.get(tool_call_id);
     const output = typeof content === 'string' ? parsed(content) : content;
-    yield {
-      type: 'part',
-      id: tool_call_id,
-      part: toolStep(name ?? call?.name ?? 'tool', parsed(call?.args ?? '{}'), output),
-    };
+    const tool = name ?? call?.name ?? 'tool';
+    if (!this.#seen.has(beginOf(tool_call_id)))
+      yield {
+        type: 'part',
+        id: beginOf(tool_call_id),
+        part: toolBegun(tool_call_id, tool, parsed(call?.args ?? '{}')),
+      };
+    const isError = status === 'error' && typeof content === 'string';
+    const part = isError ? toolFailed(tool_call_id, tool, content) : toolEnded(tool_call_id, tool, output);
+    yield { type: 'part', id: tool_call_id, part };
   }
 
   /** Remembers the calls of tools, whose results come in other messages. */
@@ -245,6 +264,9 @@ export class MessageReader {
     for (const { id = '', name, args } of tool_calls) this.#calls.set(id, { name, args: JSON.stringify(args ?? {}) });
   }
 }
+
+/** The id of the piece with which a call begins. */
+const beginOf = (tool_call_id: string): string => `call ${tool_call_id}`;
 
 const blocksOf = ({ content, contentBlocks }: GraphMessage): readonly Block[] => {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];

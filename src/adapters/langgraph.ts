@@ -143,7 +143,10 @@ class Thread {
       // With `subgraphs` and several modes: the names of the graphs around it, the mode, and what the mode streams.
       const [path, mode, data] = chunk as [string[], string, unknown];
       if (mode === 'messages' && Array.isArray(data)) yield* reader.read(data[0]);
-      else if (path.length === 0) values = data;
+      else if (path.length === 0) {
+        values = data;
+        yield* reader.begin(this.#own(messagesOf(data)));
+      }
     }
     yield* reader.readState(this.#own(messagesOf(values)));
     yield* reader.end();

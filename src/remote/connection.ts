@@ -123,6 +123,8 @@ const maxMessage = 64 * 1024 * 1024;
 
 /** Bytes of a message that a slow connection sends in a millisecond: a large message has more time. */
 const slowest = 64;
+/** Times of `idleTimeout` for which comments alone keep a stream open: an agent may work that long on one value. */
+const quietTimes = 14;
 
 /** An answer without an end. As a ClientError with a status of 200, the client does not ask for the answer again. */
 class TooLarge extends ClientError {
@@ -146,6 +148,7 @@ function bounded(response: IncomingMessage, isStream: boolean, idleTimeout: numb
   let bytes = 0;
   let left = idleTimeout;
   let since = performance.now();
+  let valueAt = since;
   let timer: NodeJS.Timeout | undefined;
   const wait = (): void => {
     since = performance.now();
@@ -161,7 +164,10 @@ function bounded(response: IncomingMessage, isStream: boolean, idleTimeout: numb
       clearTimeout(timer);
       const rest = events?.restAfter(chunk);
       bytes = rest ?? bytes + chunk.length;
-      left = rest === undefined ? left - (performance.now() - since) + chunk.length / slowest : idleTimeout;
+      const now = performance.now();
+      if (rest !== undefined) valueAt = now;
+      const isQuiet = events !== undefined && now - valueAt < quietTimes * idleTimeout;
+      left = rest !== undefined || isQuiet ? idleTimeout : left - (now - since) + chunk.length / slowest;
       if (bytes > maxMessage) return done(new TooLarge());
       wait();
       done(null, chunk);
