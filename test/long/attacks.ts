@@ -10,8 +10,8 @@ import { type AttackName, attacks } from './attacks/attacks.ts';
 /** So short that the server closes slow connections while it is measured. */
 const short = { headersTimeout: 6_000, receiveTimeout: 8_000, keepAliveTimeout: 6_000 };
 const slow: readonly AttackName[] = ['slow headers', 'slow bodies', 'line feeds'];
-/** Those that make the server hold large runs. */
-const large: readonly AttackName[] = ['unread runs', 'large chats'];
+/** Those that make the server hold large texts. */
+const large: readonly AttackName[] = ['unread runs', 'large chats', 'endless cards'];
 const slack = 5;
 /** A step of an answer of 20 MB takes some 50 ms, and a run of the others waits for several. */
 const largeSlack = 1_000;
@@ -32,8 +32,9 @@ for (const name of names) {
     requests: 1_000,
     pinned: true,
     ...(slow.includes(name) && { limits: short }),
+    ...(name === 'refused bodies' && { limits: { requestsPerMinute: 100 } }),
     // As `rivulet serve` has it; the heap is Node's default. The memory has the store, with all runs, as well.
-    ...(large.includes(name) && { limits: { overloadHeap: 90 }, memory: name === 'unread runs' ? 1_200 : 3_000 }),
+    ...(large.includes(name) && { limits: { overloadHeap: 90 }, memory: name === 'large chats' ? 3_000 : 1_200 }),
   };
   const report = await attackRound(round);
   const { quiet, attacked } = report;

@@ -52,7 +52,7 @@ inPlayground('a conversation', () => {
     await page.locator('.turn .badge', { hasText: 'in-progress' }).waitFor();
     resume();
     await page.locator('.prose strong', { hasText: '42' }).waitFor();
-    await page.locator('summary.step', { hasText: 'Calculated.' }).click();
+    await page.locator('summary.step', { hasText: 'calculate' }).click();
     await page.locator('.turn .json').getByText('6 * 7').waitFor();
     await page.getByRole('status').filter({ hasText: 'chat has answered.' }).waitFor({ state: 'attached' });
   });

@@ -10,9 +10,12 @@ const others = 80;
 
 const source = `
 import { createServer, defineAgent } from 'rivulet';
+import { remoteAgent } from 'rivulet/remote';
 const { auth, ...limits } = JSON.parse(process.env.OPTIONS);
 const echo = defineAgent({ name: 'echo', description: 'Repeats its input.' }, (input) => input);
-const app = await createServer({ agents: [echo], docs: false, playground: false, auth, ...limits });
+const far = defineAgent({ name: 'far', description: 'Calls the server that its input names.' }, (input, context) =>
+  remoteAgent(input[0].parts[0].content, { protocol: 'a2a', allowNetworks: ['127.0.0.1'] }).then(({ run }) => run(input, context)));
+const app = await createServer({ agents: [echo, far], docs: false, playground: false, auth, ...limits });
 console.log(await app.listen({ host: '127.0.0.1', port: 0 }));
 `;
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 
 export interface Target {
@@ -7,6 +9,8 @@ export interface Target {
   /** The newest of the large runs that the attacker has made before, and their session. */
   readonly run?: string;
   readonly session?: string;
+  /** The URL of the attacker's own server, whose answers never end. */
+  readonly hostile?: string;
 }
 
 /** What an attack has seen. */
@@ -24,6 +28,8 @@ interface Attack {
   readonly connections: number;
   /** Runs of 9.9 MB that are made before. */
   readonly runs?: number;
+  /** Whether it has a server of its own. */
+  readonly hostile?: true;
   /** Whether it reads nothing of the answers. */
   readonly deaf?: true;
   /** Sent when the connection is open. */
@@ -43,6 +49,15 @@ const post = ({ host, key }: Target, length: number): string =>
   `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
 const run = JSON.stringify({ agent_name: 'echo', input: [{ parts: [{ content: 'hi' }] }] });
 const create = (target: Target): string => post(target, run.length) + run;
+/** A body that is refused while it is parsed, at an address that has many operations. */
+const refused = ({ host, key }: Target): string =>
+  `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\nAccept: application/json, text/event-stream\r\n` +
+  'Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{"';
+/** A run whose agent calls the attacker's own server. */
+function askFar(target: Target): string {
+  const body = JSON.stringify({ agent_name: 'far', input: [{ parts: [{ content: target.hostile }] }], mode: 'sync' });
+  return post(target, body.length) + body;
+}
 const deep = Buffer.concat([
   Buffer.from('{"agent_name":"echo","input":[],"x":'),
   Buffer.alloc(5_000_000, '['),
@@ -68,12 +83,15 @@ export const attacks = {
     again: (target) => read(target, `/ai/echo/${target.session}?limit=100`),
   },
   flood: { connections: 32, begin: create, again: create },
+  'refused bodies': { connections: 8, begin: refused, again: refused },
+  'endless cards': { connections: 4, hostile: true, begin: askFar, again: askFar },
 } satisfies Record<string, Attack>;
 export type AttackName = keyof typeof attacks;
 
-/** Makes the large runs of an attack. */
-export async function withRuns(name: AttackName, target: Target): Promise<Target> {
-  const { runs = 0 }: Attack = attacks[name];
+/** Starts the server of an attack, and makes its large runs. */
+export async function prepared(name: AttackName, target: Target): Promise<Target> {
+  const { runs = 0, hostile }: Attack = attacks[name];
+  if (hostile) return { ...target, hostile: await startHostile() };
   const session = crypto.randomUUID();
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${target.key}` };
   const input = [{ parts: [{ content: 'x'.repeat(9_900_000) }] }];
@@ -85,6 +103,23 @@ export async function withRuns(name: AttackName, target: Target): Promise<Target
     run = answer.headers.get('run-id') ?? '';
   }
   return { ...target, run, session };
+}
+
+/** A server that answers each request with a stream of blank lines without an end. Returns its URL. */
+async function startHostile(): Promise<string> {
+  const lines = Buffer.alloc(64 * 1024, '\n');
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const push = (): void => {
+      while (!response.destroyed && response.write(lines));
+    };
+    response.on('drain', push);
+    push();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
 }
 
 /** Keeps so many connections of an attack open; those that the server closes are opened again. */
