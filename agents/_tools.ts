@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type OpenAI from 'openai';
-import { type AgentContext, type AgentOutput, json, textOf, trajectory } from 'rivulet';
+import { type AgentContext, type AgentOutput, approvalParts, textOf, trajectory } from 'rivulet';
 import { type McpTools, mcpTools } from 'rivulet/remote/mcp';
 import { catchError, concat, concatMap, defer, from, map, type Observable, of, switchMap } from 'rxjs';
 import { calculate, calculator } from './_calculate.ts';
@@ -141,10 +141,7 @@ const failed = (tool_name: string, input: object, error: string): Observable<Too
 
 /** Asks whether a tool may run. */
 function askApproval(context: AgentContext, tool_name: string, tool_input: object): Observable<boolean> {
-  const parts = [
-    { content_type: 'text/plain', content: `May the tool ${tool_name} run?` },
-    json({ tool_name, tool_input }),
-  ];
+  const parts = approvalParts(tool_name, tool_input);
   const schema = { type: 'boolean', title: `Run ${tool_name}` };
   return context
     .await({ role: 'agent', parts }, { schema })

@@ -6,12 +6,13 @@ import {
   cutOffNotes,
   cutOffOf,
   defineAgent,
-  type Message,
   type MessagePart,
   type RunUsage,
+  type Said,
+  saidIn,
   textOf,
 } from 'rivulet';
-import { concat, concatMap, concatWith, defer, EMPTY, from, map, Observable, of, switchMap, toArray } from 'rxjs';
+import { concat, concatMap, concatWith, defer, EMPTY, from, Observable, of, switchMap, toArray } from 'rxjs';
 import { findModel, localOllama, type Missing, type Model } from './_model.ts';
 import { ChatTools } from './_tools.ts';
 
@@ -43,9 +44,8 @@ export const createChat = async (ollama = localOllama, tools = new ChatTools()) 
     (input, context) =>
       context.session.history.pipe(
         concatWith(input),
-        map(toChat),
         toArray(),
-        switchMap((messages) => converse({ ollama, tools, context }, messages)),
+        switchMap((messages) => converse({ ollama, tools, context }, saidIn(messages).flatMap(toChat))),
       ),
     { durable: true },
   );
@@ -197,12 +197,26 @@ const usageOf = ({ total_tokens, prompt_tokens, completion_tokens }: OpenAI.Comp
   output_tokens: completion_tokens,
 });
 
-function toChat(message: Message): ChatMessage {
-  const cutOff = cutOffOf(message);
-  const content = cutOff === undefined ? textOf(message) : `${textOf(message)}\n\n[${cutOffNotes[cutOff]}]`;
-  if (message.role !== 'user') return { role: 'assistant', content };
-  const images = message.parts.flatMap(imageOf);
-  return { role: 'user', content: images.length === 0 ? content : [{ type: 'text', text: content }, ...images] };
+function toChat({ role, parts, calls, message, ends }: Said): ChatMessage[] {
+  const cutOff = ends ? cutOffOf(message) : undefined;
+  const text = textOf({ role, parts: [...parts] });
+  const content = cutOff === undefined ? text : `${text}\n\n[${cutOffNotes[cutOff]}]`;
+  if (role === 'user') {
+    const images = parts.flatMap(imageOf);
+    return [{ role: 'user', content: images.length === 0 ? content : [{ type: 'text', text: content }, ...images] }];
+  }
+  if (calls.length === 0) return [{ role: 'assistant', content }];
+  const tool_calls = calls.map(({ id, name, input }) => ({
+    id,
+    type: 'function' as const,
+    function: { name, arguments: JSON.stringify(input) },
+  }));
+  const results = calls.map(({ id, result: { tool_output, tool_error } }) => ({
+    role: 'tool' as const,
+    tool_call_id: id,
+    content: tool_error ?? JSON.stringify(tool_output ?? { error: 'It has no result: its run ended before.' }),
+  }));
+  return [{ role: 'assistant', content, tool_calls }, ...results];
 }
 
 function imageOf({

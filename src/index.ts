@@ -61,6 +61,7 @@ export {
   transcriptOf,
   transitions,
 } from './core/run-state.ts';
+export { approvalParts, type Said, type SaidCall, saidIn } from './core/said.ts';
 export type {
   AgentFigures,
   Batch,

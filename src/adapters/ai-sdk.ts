@@ -4,7 +4,7 @@ import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts'
 import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
-import type { Message } from '../schema/message.ts';
+import { type Said, type SaidCall, saidIn } from '../core/said.ts';
 import {
   type Call,
   callsCutOff,
@@ -21,11 +21,12 @@ import {
 import { askApproval } from './approval.ts';
 import {
   brokenOff,
-  contentsOf,
+  contentsSaid,
   conversation,
   cutOffFrom,
   cutOffMessage,
   endOfMessage,
+  noResult,
   toolBegun,
   toolEnded,
   toolFailed,
@@ -59,7 +60,7 @@ export function aiSdkAgent(agent: AiSdkAgent | AiSdkFunction): AgentFunction {
       typeof agent === 'function' ? agent(messages, context) : agent.stream({ messages, abortSignal: context.signal });
     const library = { shown: new Set<string>(), stream, tools: typeof agent === 'function' ? {} : (agent.tools ?? {}) };
     return conversation(input, context).pipe(
-      switchMap((messages) => turn(messages.flatMap(toModelMessage), library, context)),
+      switchMap((messages) => turn(saidIn(messages).flatMap(toModelMessages), library, context)),
     );
   };
 }
@@ -283,12 +284,33 @@ function outputsOf(piece: Piece, shown: Set<string>): AgentOutput[] {
   }
 }
 
-function toModelMessage(message: Message): ModelMessage[] {
-  const content = contentsOf(message).map((one) => {
+function toModelMessages(said: Said): ModelMessage[] {
+  const content = contentsSaid(said).map((one) => {
     if ('text' in one) return { type: 'text' as const, text: one.text };
     const data = 'url' in one ? new URL(one.url) : one.base64;
     return { type: 'file' as const, data, mediaType: one.type, ...(one.name !== undefined && { filename: one.name }) };
   });
-  if (content.length === 0) return [];
-  return [message.role === 'user' ? { role: 'user', content } : { role: 'assistant', content }];
+  if (said.role === 'user') return content.length === 0 ? [] : [{ role: 'user', content }];
+  const calls = said.calls.map(({ id, name, input }) => ({
+    type: 'tool-call' as const,
+    toolCallId: id,
+    toolName: name,
+    input,
+  }));
+  if (content.length + calls.length === 0) return [];
+  const results = said.calls.map(({ id, name, result }) => ({
+    type: 'tool-result' as const,
+    toolCallId: id,
+    toolName: name,
+    output: outputOf(result),
+  }));
+  return [
+    { role: 'assistant', content: [...content, ...calls] },
+    ...(results.length === 0 ? [] : [{ role: 'tool' as const, content: results }]),
+  ];
+}
+
+function outputOf({ tool_output, tool_error = noResult }: SaidCall['result']) {
+  if (tool_output === undefined) return { type: 'error-text' as const, value: tool_error };
+  return { type: 'json' as const, value: JSON.parse(JSON.stringify(tool_output)) };
 }

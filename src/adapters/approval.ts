@@ -1,6 +1,7 @@
 import { map, type Observable } from 'rxjs';
 import type { AgentContext } from '../core/agent.ts';
-import { json, textOf } from '../core/parts.ts';
+import { textOf } from '../core/parts.ts';
+import { approvalParts } from '../core/said.ts';
 import type { AwaitResume } from '../schema/run.ts';
 import { parsed } from './conversation.ts';
 
@@ -14,13 +15,7 @@ export interface Approval {
 export const askApproval = (context: AgentContext, tool_name: string, tool_input: unknown): Observable<Approval> =>
   context
     .await(
-      {
-        role: 'agent',
-        parts: [
-          { content_type: 'text/plain', content: `May the tool ${tool_name} run?` },
-          json({ tool_name, tool_input }),
-        ],
-      },
+      { role: 'agent', parts: approvalParts(tool_name, tool_input) },
       { schema: { type: 'boolean', title: `Run ${tool_name}` } },
     )
     .pipe(

@@ -5,6 +5,7 @@ import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { textOf, trajectory } from '../core/parts.ts';
 import { type CutOff, cutOffNotes, cutOffOf } from '../core/run-state.ts';
+import type { Said } from '../core/said.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
 
@@ -31,11 +32,18 @@ export type Content =
  * The contents of a message for a model. Steps and citations are left out, and so are empty parts. A message that was cut off
  * says so at its end.
  */
-export function contentsOf(message: Message): Content[] {
-  const contents = message.parts.flatMap((part) => contentOf(part) ?? []);
+export function contentsOf({ parts, ...message }: Pick<Message, 'parts' | 'finish_reason'>): Content[] {
+  const contents = parts.flatMap((part) => contentOf(part) ?? []);
   const cutOff = cutOffOf(message);
   return cutOff === undefined ? contents : [...contents, { text: `\n\n[${cutOffNotes[cutOff]}]` }];
 }
+
+/** The contents of what was said. The last of a message says where that was cut off. */
+export const contentsSaid = ({ parts, message, ends }: Said): Content[] =>
+  contentsOf({ parts: [...parts], ...(ends && message.finish_reason && { finish_reason: message.finish_reason }) });
+
+/** What a model is told of a call whose run ended before its result. */
+export const noResult = 'The run ended before this call had a result. Whether it took effect is unknown.';
 
 /** As `endOfMessage`, where the model has not said all of it. */
 export const cutOffMessage = (finish_reason: CutOff): AgentOutput => ({ role: 'agent', parts: [], finish_reason });

@@ -10,13 +10,14 @@ import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArra
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
 import { isObject } from '../core/json.ts';
 import type { CutOff } from '../core/run-state.ts';
-import type { Message } from '../schema/message.ts';
+import { type Said, type SaidCall, saidIn } from '../core/said.ts';
 import { type Approval, askApproval } from './approval.ts';
 import {
   brokenOff,
-  contentsOf,
+  contentsSaid,
   conversation,
   cutOffFrom,
+  noResult,
   parsed,
   unknownOutcome,
   urlOf,
@@ -53,7 +54,9 @@ export interface OpenAiAgentOptions {
 export function openAiAgent(agent: OpenAiAgent, options: OpenAiAgentOptions = {}): AgentFunction {
   return (input, context) =>
     conversation(input, context).pipe(
-      switchMap((messages) => new Conversation(agent, options, context).turn({ items: messages.flatMap(toItem) })),
+      switchMap((messages) =>
+        new Conversation(agent, options, context).turn({ items: saidIn(messages).flatMap(toItems) }),
+      ),
     );
 }
 
@@ -234,11 +237,19 @@ function agentNamed(name: string, agent: OpenAiAgent, seen = new Set<OpenAiAgent
   return undefined;
 }
 
-function toItem(message: Message): AgentInputItem[] {
-  const contents = contentsOf(message);
-  if (message.role !== 'user') {
+function toItems(said: Said): AgentInputItem[] {
+  const contents = contentsSaid(said);
+  if (said.role !== 'user') {
     const text = contents.map((one) => ('text' in one ? one.text : '')).join('');
-    return text === '' ? [] : [assistantText(text)];
+    const calls = said.calls.map(({ id, name, input }) => ({
+      type: 'function_call' as const,
+      callId: id,
+      name,
+      arguments: JSON.stringify(input),
+      status: 'completed' as const,
+    }));
+    const results = calls.map((call, index) => resultFor(call, outputOf(said.calls[index]?.result)));
+    return [...(text === '' ? [] : [assistantText(text)]), ...calls, ...results];
   }
   const content = contents.map((one) => {
     if ('text' in one) return { type: 'input_text' as const, text: one.text };
@@ -248,3 +259,6 @@ function toItem(message: Message): AgentInputItem[] {
   });
   return content.length === 0 ? [] : [{ type: 'message', role: 'user', content }];
 }
+
+const outputOf = ({ tool_output, tool_error = noResult }: SaidCall['result'] = {}): string =>
+  tool_output === undefined ? tool_error : JSON.stringify(tool_output);
