@@ -84,6 +84,7 @@ export type {
   Write,
   WrittenRow,
 } from './core/store.ts';
+export type { ToolResult } from './core/tool-calls.ts';
 export type { Limits, RunTtlByOwner } from './engine/limits.ts';
 export type { Hosted } from './engine/registry.ts';
 export { Registry } from './engine/registry.ts';
