@@ -83,7 +83,9 @@ describe.each(Object.keys(libraries))('the third turn of an agent of %s', (name)
         Array.isArray(content) ? content.map((part) => part.text).join('') : content;
       const { messages } = llm.requests.at(-1)?.body ?? { messages: [] };
       const id = expect.any(String);
-      expect(messages.map(({ role, content, ...more }) => ({ role, content: text(content), ...more }))).toMatchObject([
+      // The OpenAI Agents SDK sends the text before a call as a message of its own.
+      const all = messages.filter(({ content }) => text(content) !== 'One moment. ' || name === 'the AI SDK');
+      expect(all.map(({ role, content, ...more }) => ({ role, content: text(content), ...more }))).toMatchObject([
         { role: 'user', content: 'Pay' },
         {
           role: 'assistant',
