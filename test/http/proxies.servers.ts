@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { steadyPort } from '../support/ports.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
@@ -46,9 +47,8 @@ describe.skipIf(place === undefined || missing.length > 0).each(kinds)('two node
 
   it('stream each event before the next one', () =>
     each(async (ask) => {
-      // Tokens that are held together would have come later than the whole run takes.
-      const { median } = await probes.delays(ask);
-      expect(median).toBeLessThan(1_000);
+      // Tokens that are held together come late each time; other load may delay those of one run.
+      await eventually(async () => expect((await probes.delays(ask)).median).toBeLessThan(1_000));
     }));
 
   it('answer 204 after the end, and take 9 MB', () =>

@@ -58,10 +58,7 @@ export class Checkpoints {
   /** Does something at a moment when the thread makes no checkpoint. */
   async whenIdle<T>(work: () => T): Promise<T> {
     for (let state = this.#state.value; state.is === 'busy'; state = this.#state.value) {
-      // The program may not end meanwhile.
-      state.thread.ref();
       await firstValueFrom(this.#state.pipe(filter(({ is }) => is !== 'busy')));
-      state.thread.unref();
     }
     return work();
   }
@@ -86,13 +83,13 @@ export class Checkpoints {
       this.#state.next({ is: 'busy', thread });
       thread.once('message', () => this.#setPages(pagesWithThread));
       thread.on('message', (answer: Answer) => {
+        // A program may end without closing the store, but not while the thread is in native code: the process may abort then.
+        thread.unref();
         this.#state.next({ is: 'idle', thread });
         this.#shorten(answer);
       });
       thread.on('error', () => this.#end());
       thread.on('exit', () => this.#end());
-      // A program may end without closing the store. This has to follow the listener for messages, which refs the thread.
-      thread.unref();
     } catch {
       this.#end();
     }
@@ -101,6 +98,7 @@ export class Checkpoints {
   #ask(thread: Worker): void {
     this.#commits = 0;
     this.#state.next({ is: 'busy', thread });
+    thread.ref();
     thread.postMessage('checkpoint' satisfies Request);
   }
 
