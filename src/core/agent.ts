@@ -150,8 +150,8 @@ export interface AgentContext {
   ): Awaitable<T>;
   /**
    * A call of a tool, as a step: `const weather = yield* context.tool('weather', { city }, lookUp)`. Readers see it from its
-   * beginning to its result, in every protocol. Returns what the work has returned, which has to be JSON in a durable run. An
-   * error of the work is shown as that of the call, and thrown: where it is caught, the agent goes on.
+   * beginning to its result, in every protocol. Returns what the work has returned, which has to be JSON in a durable run.
+   * Where the work fails, readers see that the call has failed, and the error is thrown. An agent that catches it goes on.
    */
   tool<Input extends object, Output>(
     name: string,

@@ -71,8 +71,8 @@ const isStream = <T>(value: unknown): value is Subscribable<T> & ObservableInput
 
 /**
  * The Observable of the web platform calls the methods of its observer without `this`, returns nothing from `subscribe`, and
- * is cancelled by a signal. Other Observables ignore the signal and return a subscription. An object's own `subscribe` may
- * have other arguments than that of the Observable which the object returns by its symbol.
+ * is cancelled by a signal. Other Observables ignore the signal and return a subscription. An object with a symbol
+ * for its Observable may have a `subscribe` of its own with other arguments, so the symbol comes first.
  */
 function fromSubscribable<T>(input: object): Observable<T> {
   return new Observable<T>((subscriber) => {
@@ -92,6 +92,17 @@ function fromSubscribable<T>(input: object): Observable<T> {
 /** The kinds of calls between a source of the callbag specification and its sink. */
 const callbag = { start: 0, data: 1, end: 2 } as const;
 
+/** Goes on in a new slice after a wait. */
+function goOnAfter(wait: Promise<void>, slices: Slices, subscriber: Subscriber<unknown>, goOn: () => void): void {
+  wait.then(
+    () => {
+      slices.renew();
+      goOn();
+    },
+    (error: unknown) => subscriber.error(error),
+  );
+}
+
 /** Asks for one value at a time, which a source that pushes ignores. */
 function fromCallbag<T>(source: Callbag, { ready }: SourceHooks): Observable<T> {
   return new Observable<T>((subscriber) => {
@@ -108,15 +119,6 @@ function fromCallbag<T>(source: Callbag, { ready }: SourceHooks): Observable<T> 
       for (; asked > 0 && !subscriber.closed && !ended; asked -= 1) talkback?.(callbag.data);
       asking = false;
     };
-    const later = (wait: Promise<void>): void => {
-      wait.then(
-        () => {
-          slices.renew();
-          ask();
-        },
-        (error) => subscriber.error(error),
-      );
-    };
     const sink = (kind: 0 | 1 | 2, value: unknown): void => {
       if (kind === callbag.start) {
         talkback = value as typeof talkback;
@@ -126,7 +128,7 @@ function fromCallbag<T>(source: Callbag, { ready }: SourceHooks): Observable<T> 
         subscriber.next(value as T);
         const wait = ready?.() ?? (slices.over ? turn() : undefined);
         if (wait === undefined) ask();
-        else later(wait);
+        else goOnAfter(wait, slices, subscriber, ask);
       } else {
         ended = true;
         if (value === undefined) subscriber.complete();
@@ -254,7 +256,7 @@ function fromIterable<T>(iterable: Iterable<T>, { ready }: SourceHooks): Observa
           subscriber.next(next.value);
           const wait = ready?.();
           if (wait !== undefined || slices.over) {
-            later(wait ?? turn());
+            goOnAfter(wait ?? turn(), slices, subscriber, pull);
             return;
           }
         }
@@ -262,15 +264,6 @@ function fromIterable<T>(iterable: Iterable<T>, { ready }: SourceHooks): Observa
         ended = true;
         subscriber.error(error);
       }
-    };
-    const later = (wait: Promise<void>): void => {
-      wait.then(
-        () => {
-          slices.renew();
-          pull();
-        },
-        (error) => subscriber.error(error),
-      );
     };
     pull();
     return () => {

@@ -20,7 +20,8 @@ const idleTime = (): number => performance.eventLoopUtilization().idle;
 /**
  * Resolves when a piece of work may begin that holds the event loop for milliseconds, such as to parse or to encode a text of
  * megabytes. One begins at a time, however many wait. After each, all other work of the process has as long again, unless
- * there is none. So callers of large answers get half of the time together.
+ * there is none. So callers of large answers get half of the time together. `giveWay` is for many short pieces: it lets other
+ * work have one turn of the event loop, and a request needs several.
  */
 export function turnForLargeWork(): Promise<void> {
   return new Promise((resolve) => {

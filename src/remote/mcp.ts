@@ -95,7 +95,7 @@ const describe = ({ name, title, description, inputSchema, outputSchema, annotat
   repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
 });
 
-/** By context, the calls of tools so far. */
+/** The number of calls so far of each context. A context counts only the calls of its own `tool`. */
 const calls = new WeakMap<AgentContext, number>();
 
 /** The id of a context's next call: the same in every life of a durable run. */

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import fromIter from 'callbag-from-iter';
 import { firstValueFrom, NEVER, of, toArray } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
-// @ts-expect-error: the package has no types
 import ZenObservable from 'zen-observable';
 import type { Callbag } from '../../src/core/agent.ts';
 import { fromAgent } from '../../src/core/from-agent.ts';
@@ -67,9 +66,8 @@ describe('the conversion of an agent’s return value', () => {
   });
 
   it('takes an Observable of zen-observable, and cancels it', async () => {
-    const Zen: new (subscribe: (observer: ZenObserver) => () => void) => object = ZenObservable;
     const seen: unknown[] = [];
-    const zen = new Zen((observer) => {
+    const zen = new ZenObservable((observer) => {
       observer.next(1);
       if (seen.length > 0) observer.complete();
       return () => seen.push('torn down');
@@ -209,11 +207,6 @@ describe('the conversion of an agent’s return value', () => {
     expect(fromAgent(NEVER)).toBe(NEVER);
   });
 });
-
-interface ZenObserver {
-  next(value: number): void;
-  complete(): void;
-}
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { joinSockets } from './joined-sockets.ts';
 
 /** A TCP proxy in front of a database server, which can drop responses. */
 export class OutageProxy {
@@ -61,19 +62,10 @@ export class OutageProxy {
   }
 
   #join(client: Socket, upstream: Socket): void {
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      this.#sockets.add(one);
-      one
-        .on('error', () => {})
-        .on('close', () => {
-          this.#sockets.delete(one);
-          other.destroySoon();
-          this.#server.emit('left');
-        });
-    }
+    joinSockets(this.#sockets, client, upstream, (other) => {
+      other.destroySoon();
+      this.#server.emit('left');
+    });
     let cut: (() => void) | undefined;
     client.on('data', (chunk: Buffer) => {
       if (this.#fatal !== undefined && chunk.includes(this.#fatal.request)) {

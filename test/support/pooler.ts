@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { joinSockets } from './joined-sockets.ts';
 
 /** A proxy in front of PostgreSQL that does what poolers do: it leaves out a part of the protocol. */
 export class Pooler {
@@ -35,18 +36,7 @@ export class Pooler {
   }
 
   #join(client: Socket, upstream: Socket): void {
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      this.#sockets.add(one);
-      one
-        .on('error', () => {})
-        .on('close', () => {
-          this.#sockets.delete(one);
-          other.destroySoon();
-        });
-    }
+    joinSockets(this.#sockets, client, upstream);
     // The first message has no type: its length, the version of the protocol, and parameters.
     let pending = Buffer.alloc(0);
     let isStarted = false;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Client } from 'pg';
+import { joinSockets } from './joined-sockets.ts';
 
 /** Where a connection is ended: when the server has answered, or before it gets a request. */
 export type Moment = 'answer' | 'request';
@@ -69,19 +70,10 @@ export class TerminatingProxy {
     const terminate = (): void => {
       void this.#admin.query('SELECT pg_terminate_backend($1)', [pid]);
     };
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      this.#sockets.add(one);
-      one
-        .on('error', () => {})
-        .on('close', () => {
-          this.#sockets.delete(one);
-          if (other === client && held !== undefined) client.end(Buffer.concat(held));
-          else other.destroySoon();
-        });
-    }
+    joinSockets(this.#sockets, client, upstream, (other) => {
+      if (other === client && held !== undefined) client.end(Buffer.concat(held));
+      else other.destroySoon();
+    });
     client.on('data', (chunk: Buffer) => {
       if (pid !== undefined && this.#isDue('request')) terminate();
       else upstream.write(chunk);

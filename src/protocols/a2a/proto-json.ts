@@ -4,8 +4,8 @@ import { isObject } from '../../core/json.ts';
 import { unknownField, warning } from '../../http/unknown-fields.ts';
 
 /**
- * The parameters of an operation under the names of its schema. As in the JSON of Protocol Buffers, they may come under
- * those of the proto, such as `page_size`, and a number as a text. Unknown fields stay, and are named in a header.
+ * The parameters of an operation under the names of its schema. As in the JSON of Protocol Buffers, a client
+ * may send the field names of the proto, such as `page_size`, and a number as a text. Unknown fields stay. A header names them.
  */
 export function ownNames(schema: TObject, params: unknown, reply: FastifyReply): unknown {
   const unknown: string[] = [];
@@ -25,7 +25,7 @@ function fieldsOf(schema: TSchema, value: unknown, path: string, unknown: string
   const { properties } = schema;
   const entries = Object.entries(value).map(([name, field]): [name: string, value: unknown] => {
     const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    // Where both names have come, the one of the proto is the unknown one.
+    // Where a client sends both names of a field, the proto's name counts as unknown.
     const own = Object.hasOwn(properties, name) || Object.hasOwn(value, camel) ? name : camel;
     const known = Object.hasOwn(properties, own) ? properties[own] : undefined;
     if (known === undefined) unknown.push(unknownField(name, path));

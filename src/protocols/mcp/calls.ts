@@ -120,7 +120,7 @@ export class Calls {
     return reply.send(resultOf(request.id, taskBegun(own, accepted.run)));
   }
 
-  /** The rest of a stream that broke, after the event that its client has. `id`: that of a call that is sent again. */
+  /** The rest of a stream that broke, after the event that its client has. `id`: the id of the call, where the client repeats it. */
   async resume(reply: FastifyReply, own: Access, eventId: string, id?: RpcId): Promise<FastifyReply> {
     const { run_id, call, n } = placeIn(eventId);
     if (id !== undefined && id !== call.id) throw fail('cursor_invalid', 'Last-Event-ID', eventId.slice(0, 100));
