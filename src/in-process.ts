@@ -41,9 +41,9 @@ import { newId } from './engine/ids.ts';
 import type { CursorOptions } from './engine/log/cursor.ts';
 import { JsonSize } from './http/json-size.ts';
 import type { HttpLimits } from './http/limits.ts';
-import { cursorIn, feedOf, listRuns, runOptions } from './http/run-requests.ts';
+import { cursorIn, feedOf, listDiagnostics, listRuns, runOptions } from './http/run-requests.ts';
 import type { AgentManifest } from './schema/agent.ts';
-import type { AgentsQuery, ErasedData, RunsQuery, RunsResponse } from './schema/api.ts';
+import type { AgentsQuery, DiagnosticsResponse, ErasedData, RunsQuery, RunsResponse } from './schema/api.ts';
 import type { Event } from './schema/event.ts';
 import type { Run, RunDetails, RunStatus, RunSummary } from './schema/run.ts';
 import type { Session } from './schema/session.ts';
@@ -139,6 +139,10 @@ export class InProcess implements Rivulet {
 
   get(run_id: string, options?: CallOptions): Promise<RunDetails> {
     return this.#call(options, async () => JSON.parse(await this.#access.details(runIn(run_id))));
+  }
+
+  diagnostics(run_id: string, after?: number, options?: CallOptions): Promise<DiagnosticsResponse> {
+    return this.#call(options, async () => JSON.parse(await listDiagnostics(this.#access, runIn(run_id), after)));
   }
 
   runs(filter: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {

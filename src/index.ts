@@ -34,6 +34,7 @@ export type {
 export { defineAgent, EndOfWork } from './core/agent.ts';
 export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';
 export { AgentError } from './core/errors.ts';
+export type { ModelCallReport } from './core/model-call.ts';
 export type {
   Delivery,
   DeliveryFilter,
@@ -101,6 +102,7 @@ export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './runtime
 export { createRuntime } from './runtime.ts';
 export * from './schema/agent.ts';
 export * from './schema/api.ts';
+export * from './schema/diagnostic.ts';
 export * from './schema/error.ts';
 export * from './schema/event.ts';
 export * from './schema/message.ts';

@@ -49,6 +49,11 @@ export interface HostOptions {
     /** Master secrets, of at least 32 characters, the same on all nodes. The first one is current, the others expire. */
     readonly secrets: readonly string[];
   };
+  /**
+   * Keep what models were given and what they answered, and the lines of `context.log`, with each run, for the inspector.
+   * It is erased with the run. Default: false; servers without authentication: true.
+   */
+  readonly captureContent?: boolean;
   /** Limits of runs: their size, their number and their time. */
   readonly limits?: Partial<Limits>;
   /**
@@ -190,6 +195,7 @@ export class LocalRuntime extends InProcess implements Runtime {
       },
       publicUrl: () => publicUrl?.replace(/\/+$/, '') ?? addressOf(base),
       logFor: (run_id) => log.child({ run_id }),
+      capturesContent: options.captureContent === true,
       onFailure: (err) => log.error({ err }, 'the store did not answer'),
       limits,
       runTtlByOwner: options.runTtlByOwner,

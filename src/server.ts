@@ -130,11 +130,7 @@ async function host(
 ): Promise<void> {
   const http = httpLimits(options);
   const isOwn = options.runtime === undefined;
-  const runtime =
-    options.runtime === undefined
-      ? // Fastify's logger that logs nothing has no level; without it, no lines are made.
-        await LocalRuntime.open({ ...options, ...('level' in app.log && { log: app.log }) })
-      : localRuntime(options.runtime);
+  const runtime = options.runtime === undefined ? await openRuntime(app, options) : localRuntime(options.runtime);
   // Registered first: if a later step fails, the runtime still closes its connections, or unlocks its file.
   if (isOwn) app.addHook('onClose', () => runtime.close());
   const { engine, registry } = runtime;
@@ -208,6 +204,15 @@ async function host(
   });
   if (metrics !== undefined && options.metrics) await serveMetrics(app, metrics, options.metrics, checkReady);
 }
+
+/** The runtime of a server that is given none. */
+const openRuntime = (app: FastifyInstance, options: RivuletOptions): Promise<LocalRuntime> =>
+  LocalRuntime.open({
+    captureContent: options.auth === undefined,
+    ...options,
+    // Fastify's logger that logs nothing has no level; without it, no lines are made.
+    ...('level' in app.log && { log: app.log }),
+  });
 
 /** Starts to execute runs, again and again where the store or the queue does not answer. Never rejects. */
 async function executeRuns(

@@ -116,6 +116,14 @@ export const Settings = section({
     { flag: '--trust-trace-context', env: 'RIVULET_TRUST_TRACE_CONTEXT' },
     onOff('make spans of runs children of the traceparent of requests; otherwise they link to it', false),
   ),
+  captureContent: setting(
+    { flag: '--capture-content <when>', env: 'RIVULET_CAPTURE_CONTENT', worker: true },
+    oneOf(
+      ['auto', 'on', 'off'],
+      'auto',
+      'keep what models were given and answered, and lines of context.log, for the inspector; auto: without authentication',
+    ),
+  ),
   worker: setting(
     { flag: '--no-worker', help: 'serve requests only; other nodes that share the store execute the runs' },
     onOff('execute runs; if false, other nodes that share the store do', true),

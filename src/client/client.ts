@@ -1,6 +1,6 @@
 import { lastValueFrom, type Observable } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { ErasedData, RunsQuery, RunsResponse } from '../schema/api.ts';
+import type { DiagnosticsResponse, ErasedData, RunsQuery, RunsResponse } from '../schema/api.ts';
 import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import { isLost } from './client-error.ts';
@@ -25,9 +25,20 @@ import {
   type WatchOptions,
   type WatchRunsOptions,
 } from './rivulet.ts';
-import { isAgentsPage, isErased, isJson, isManifest, isRun, isRunDetails, isRunsPage, isSession } from './shapes.ts';
+import {
+  isAgentsPage,
+  isDiagnosticsPage,
+  isErased,
+  isJson,
+  isManifest,
+  isRun,
+  isRunDetails,
+  isRunsPage,
+  isSession,
+} from './shapes.ts';
 
 export type { AgentManifest } from '../schema/agent.ts';
+export type { Diagnostic, LogLine, ModelCall } from '../schema/diagnostic.ts';
 export type { Event } from '../schema/event.ts';
 export type { Message, MessageInput, MessagePart } from '../schema/message.ts';
 export type { Question, Run, RunDetails, RunStatus, RunSummary } from '../schema/run.ts';
@@ -103,6 +114,15 @@ export class Client implements Rivulet {
 
   async get(run_id: string, options?: CallOptions): Promise<RunDetails> {
     return this.#http.json('GET', pathOf('runs', run_id), isRunDetails, options);
+  }
+
+  async diagnostics(run_id: string, after?: number, options?: CallOptions): Promise<DiagnosticsResponse> {
+    return this.#http.json(
+      'GET',
+      `${pathOf('runs', run_id)}/diagnostics${query({ after })}`,
+      isDiagnosticsPage,
+      options,
+    );
   }
 
   runs(filter: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {

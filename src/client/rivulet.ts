@@ -1,6 +1,6 @@
 import { filter, map, type Observable, tap } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { AgentsQuery, ErasedData, RunsQuery, RunsResponse } from '../schema/api.ts';
+import type { AgentsQuery, DiagnosticsResponse, ErasedData, RunsQuery, RunsResponse } from '../schema/api.ts';
 import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import type { Webhook } from '../schema/webhook.ts';
@@ -80,6 +80,12 @@ export interface Rivulet {
 
   /** The run as it is now, with its input. */
   get(run_id: string, options?: CallOptions): Promise<RunDetails>;
+
+  /**
+   * A page of the model calls and log lines of a run, oldest first, after so many of them (default 0). `next` is the `after` of
+   * the next page. With authentication it needs the scope `admin`.
+   */
+  diagnostics(run_id: string, after?: number, options?: CallOptions): Promise<DiagnosticsResponse>;
 
   /** A page of runs without their output, newest first; `next_cursor` is the `cursor` of the next page. */
   runs(filter?: RunsQuery, options?: CallOptions): Promise<RunsResponse>;

@@ -1,6 +1,6 @@
 import { isObject } from '../core/json.ts';
 import type { AgentManifest } from '../schema/agent.ts';
-import type { AgentsResponse, ErasedData, RunsResponse } from '../schema/api.ts';
+import type { AgentsResponse, DiagnosticsResponse, ErasedData, RunsResponse } from '../schema/api.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
 import type { Run, RunDetails, RunStatus } from '../schema/run.ts';
@@ -64,6 +64,7 @@ export const isRun = object<Run>({
 // The client does not look into the input.
 export const isRunDetails: Shape<RunDetails> = (value): value is RunDetails => isRun(value);
 export const isRunsPage = object<RunsResponse>({ runs: listOf(isRun), next_cursor: optional(isText) });
+export const isDiagnosticsPage = object<DiagnosticsResponse>({ diagnostics: listOf(object({ kind: isText })) });
 export const isManifest = object<AgentManifest>({ name: isText });
 export const isAgentsPage = object<AgentsResponse>({ agents: listOf(isManifest) });
 export const isSession = object<Session>({ history: listOf(isText) });

@@ -8,6 +8,7 @@ import type { AwaitRequest, AwaitResume, RunUsage } from '../schema/run.ts';
 import type { Webhook } from '../schema/webhook.ts';
 import { fail } from './errors.ts';
 import { cut, NotJson, toJson } from './json.ts';
+import type { ModelCallReport } from './model-call.ts';
 import type { Principal } from './principal.ts';
 import type { AgentRequest } from './request.ts';
 import { compile, type Validator } from './validate.ts';
@@ -186,6 +187,11 @@ export interface AgentContext {
    * counts these instead of streamed parts.
    */
   usage(used: Partial<RunUsage>): void;
+  /**
+   * Reports a call of a model that has ended, for traces and for the search for a fault (`GET /runs/{run_id}/diagnostics`).
+   * No stream has it. It counts no tokens: see `usage`. In a durable run it belongs into the work of a step.
+   */
+  modelCall(report: ModelCallReport): void;
   /**
    * The W3C trace context of the agent's span as headers, `traceparent` and perhaps others, for requests that no
    * instrumentation adds them to. Empty where the server has no OpenTelemetry SDK.

@@ -2,6 +2,7 @@ import type { AgentManifest } from '../schema/agent.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Message } from '../schema/message.ts';
 import type { RunStatus, RunUsage } from '../schema/run.ts';
+import type { ModelCallReport } from './model-call.ts';
 
 /** The W3C trace context of a request. */
 export interface TraceHeaders {
@@ -62,6 +63,10 @@ export interface AgentSpan extends Omit<WorkSpan, 'end'> {
   /** The trace context for requests that the agent makes. */
   headers(): Record<string, string>;
   step(name: string): WorkSpan;
+  /** The span of a call of a tool. */
+  tool(name: string, tool_call_id: string): WorkSpan;
+  /** Adds the span of a call of a model that has ended. */
+  modelCall(report: ModelCallReport): void;
   call(manifest: AgentManifest): CallSpan;
 }
 

@@ -97,6 +97,18 @@ export class Access {
     return this.#budget.read(() => this.#within(run_id, () => this.#engine.details(run_id)));
   }
 
+  /**
+   * See `Engine.diagnostics`. What models were told is the operator's, so that only `admin` reads it.
+   * @throws RivuletError `scope_missing`, `run_unknown`, `log_removed`
+   */
+  async diagnostics(run_id: string, after: number, chars: number): Promise<{ diagnostics: string[]; next?: number }> {
+    if (!this.#isAdmin) throw fail('scope_missing', 'admin');
+    await this.#agentOf(run_id);
+    const page = await this.#engine.diagnostics(run_id, after, chars);
+    for (const diagnostic of page.diagnostics) this.count(diagnostic);
+    return page;
+  }
+
   /** What the request of a run said beside its messages. @throws RivuletError `run_unknown`, `log_removed` */
   request(run_id: string): Promise<AgentRequest> {
     return this.#within(run_id, () => this.#engine.request(run_id));

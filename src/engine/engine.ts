@@ -13,6 +13,7 @@ import { Sync } from './cluster/sync.ts';
 import { defaultLimits, type RunTtlByOwner } from './limits.ts';
 import { isCheckpoint } from './log/checkpoint.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
+import { diagnosticIn, isDiagnosticLine } from './log/diagnostic-lines.ts';
 import { RunStream } from './log/run-stream.ts';
 import { summaryOf } from './log/stored-run.ts';
 import type { EngineObserver } from './observers.ts';
@@ -225,6 +226,22 @@ export class Engine {
     // Removed meanwhile.
     if (input === undefined) throw fail('run_unknown', run_id);
     return `{"input":${JSON.stringify(messagesOf(input))},${run.slice(1)}`;
+  }
+
+  /**
+   * A page of what a run keeps for the search for a fault, as JSON, oldest first: after so many entries, up to `chars`
+   * characters. `next`: how many entries come before the next page, if there is one.
+   * @throws RivuletError `run_unknown`
+   */
+  async diagnostics(run_id: string, after: number, chars: number): Promise<{ diagnostics: string[]; next?: number }> {
+    const lines = (await this.#store.journal(run_id)).filter(isDiagnosticLine).slice(after);
+    let left = chars;
+    const fitting = lines.findIndex((line, index) => {
+      left -= line.length;
+      return left < 0 && index > 0;
+    });
+    const page = fitting < 0 ? lines : lines.slice(0, fitting);
+    return { diagnostics: page.map(diagnosticIn), ...(fitting >= 0 && { next: after + fitting }) };
   }
 
   /** What the request of a run said beside its messages. @throws RivuletError `run_unknown` */

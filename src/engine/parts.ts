@@ -36,6 +36,8 @@ export interface EngineOptions {
   readonly webhooks?: WebhookOptions | undefined;
   readonly publicUrl: () => string;
   readonly logFor: (run_id: string) => AgentLog;
+  /** Whether the messages and tools of model calls are kept, and lines of `context.log`. Default false. */
+  readonly capturesContent?: boolean;
   /** Receives errors of the store that belong to no request. */
   readonly onFailure: (error: unknown) => void;
   readonly limits?: Partial<Limits>;
@@ -120,6 +122,7 @@ export function servicesOf(
       limits,
       now,
       logFor,
+      capturesContent: options.capturesContent ?? false,
       outside: AsyncLocalStorage.snapshot(),
       traces: options.traces,
     },

@@ -1,5 +1,6 @@
 import type { AgentManifest } from '../schema/agent.ts';
 import type { RunCreateRequest, RunResumeRequest } from '../schema/api.ts';
+import type { ModelCall } from '../schema/diagnostic.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
@@ -66,6 +67,17 @@ const events: Event[] = [
   { type: 'run.completed', run },
 ];
 
+const modelCall: ModelCall = {
+  kind: 'model_call',
+  at: 3,
+  agent_name: 'chat',
+  started_at: begun,
+  ended_at: ended,
+  request_model: 'llama3.2',
+  usage_input_tokens: 12,
+  usage_output_tokens: 3,
+};
+
 const manifest: AgentManifest = {
   name: 'echo',
   description: 'Returns each message it receives.',
@@ -92,6 +104,7 @@ export const schemaExamples: Readonly<Record<string, unknown>> = {
   RunSummary: summary,
   RunsResponse: { runs: [summary] },
   RunEventsResponse: { events },
+  DiagnosticsResponse: { diagnostics: [modelCall] },
   Session: session,
 };
 

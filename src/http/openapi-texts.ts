@@ -34,6 +34,9 @@ export const descriptions: Readonly<Record<string, string>> = {
   listRunEvents:
     'With `Accept: text/event-stream`, answers the events after the cursor and then each new one, until the run is ' +
     'final. Otherwise answers the events so far as JSON. The id of an event is its number: 1, 2, 3 and so on.',
+  listDiagnostics:
+    'Answers what the agent reported for the search for a fault: each call of a model, and lines of its log. What models ' +
+    'were given and answered is there where the server captures content. With authentication it needs the scope `admin`.',
   createStreamTicket:
     'An EventSource sends no headers, so its address has a ticket: a permission to read the events of this run for 15 ' +
     'minutes. Ask again for a new one.',

@@ -33,6 +33,15 @@ export async function listRuns(access: Access, { limit = defaultLimit, cursor, .
   return `{"runs":[${runs.join(',')}]${next === undefined ? '' : `,"next_cursor":"${next}"`}}`;
 }
 
+/** Characters of diagnostics in one answer. */
+const diagnosticsPage = 1024 * 1024;
+
+/** A page of the diagnostics of a run, as JSON. @throws as `Access.diagnostics` */
+export async function listDiagnostics(access: Access, run_id: string, after = 0): Promise<string> {
+  const { diagnostics, next } = await access.diagnostics(run_id, after, diagnosticsPage);
+  return `{"diagnostics":[${diagnostics.join(',')}]${next === undefined ? '' : `,"next":${next}`}}`;
+}
+
 /** What a feed of runs begins with; the position 0 is none. @throws RivuletError `agent_unknown` */
 export const feedOf = (
   { limit = defaultLimit, cursor: _, ...query }: RunsQuery,

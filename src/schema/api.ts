@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AgentManifest } from './agent.ts';
+import { Diagnostic } from './diagnostic.ts';
 import { Event } from './event.ts';
 import { MessageInput } from './message.ts';
 import { AwaitResumeInput, RunMode, RunStatus, RunSummary } from './run.ts';
@@ -142,6 +143,22 @@ export const RunEventsResponse = Type.Object(
   { $id: 'RunEventsResponse', description: 'the events after the cursor, oldest first' },
 );
 export type RunEventsResponse = Static<typeof RunEventsResponse>;
+
+export const DiagnosticsQuery = Type.Object({
+  after: Type.Optional(
+    Type.Integer({ minimum: 0, default: 0, description: 'how many entries to pass over: `next` of the page before' }),
+  ),
+});
+export type DiagnosticsQuery = Static<typeof DiagnosticsQuery>;
+
+export const DiagnosticsResponse = Type.Object(
+  {
+    diagnostics: Type.Array(Diagnostic, { description: 'oldest first' }),
+    next: Type.Optional(Type.Integer({ description: '`after` of the next page; absent on the last one' })),
+  },
+  { $id: 'DiagnosticsResponse', description: 'model calls and lines of the log of a run, oldest first' },
+);
+export type DiagnosticsResponse = Static<typeof DiagnosticsResponse>;
 
 export const StreamTicketQuery = Type.Object({
   cookie: Type.Optional(

@@ -1,3 +1,5 @@
+import { cut } from '../core/json.ts';
+import type { ModelMessage } from '../schema/diagnostic.ts';
 import type { Message } from '../schema/message.ts';
 
 /** Characters of JSON in one attribute. */
@@ -36,6 +38,21 @@ export function contentOf(messages: readonly Message[]): string {
     if (left <= 0) break;
   }
   return JSON.stringify(roles);
+}
+
+/** The newest messages of a model call, as JSON within the limit. Of a message that alone is too long, the beginning. */
+export function modelContentOf(messages: readonly ModelMessage[]): string {
+  let left = maxContent;
+  const kept: ModelMessage[] = [];
+  for (const message of messages.toReversed()) {
+    const text = JSON.stringify(message);
+    left -= text.length;
+    if (left > 0) kept.unshift(message);
+    else if (kept.length === 0)
+      kept.push({ role: message.role, parts: [{ type: 'text', content: cut(text, maxContent / 4) }] });
+    if (left <= 0) break;
+  }
+  return JSON.stringify(kept);
 }
 
 /** The beginning of a text. Quotes and control characters take more room in JSON: such a text is cut shorter. */

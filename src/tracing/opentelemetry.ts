@@ -4,7 +4,8 @@ import type { ExecutionSpan, SpanIds, TracedExecution, TraceHeaders, Traces } fr
 import { capturesContent } from './content.ts';
 import { genAi } from './conventions.ts';
 import { formatKept, idsOf, type KeptTrace, parseKept, stateOf, traceparentOf } from './kept-trace.ts';
-import { InvokedRun, type SpanTools } from './spans.ts';
+import { InvokedRun } from './spans.ts';
+import type { SpanTools } from './work-spans.ts';
 
 export interface TraceOptions {
   /** Of this package. */

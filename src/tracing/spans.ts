@@ -1,4 +1,5 @@
 import type * as Otel from '@opentelemetry/api';
+import type { ModelCallReport } from '../core/model-call.ts';
 import type {
   AgentSpan,
   CallSpan,
@@ -16,15 +17,7 @@ import { contentOf } from './content.ts';
 import { errorType, genAi, rivulet } from './conventions.ts';
 import { CurrentSpan } from './current-span.ts';
 import { formatKept, idsOf, type KeptTrace, parseKept, spanContextOf, traceparentOf } from './kept-trace.ts';
-
-/** What all spans share. */
-export interface SpanTools {
-  readonly api: typeof Otel;
-  readonly tracer: Otel.Tracer;
-  readonly duration: Otel.Histogram;
-  /** Whether spans carry messages. */
-  readonly content: boolean;
-}
+import { addModelCall, type SpanTools, StepSpan, setError } from './work-spans.ts';
 
 /** What a span belongs to. */
 interface Origin {
@@ -34,37 +27,6 @@ interface Origin {
 
 /** Characters of an agent's description in its spans. */
 const maxDescription = 1_000;
-
-/** Sets the error of failed work. Returns its low-cardinality name. */
-function setError(span: Otel.Span, { api }: SpanTools, error: ErrorBody | undefined): string {
-  const { code, data, message } = error ?? { code: 'server_error', message: '' };
-  const type = [data?.reason, data?.code].find((one) => typeof one === 'string') ?? code;
-  span.setAttribute(errorType, String(type));
-  span.setStatus({ code: api.SpanStatusCode.ERROR, message });
-  return String(type);
-}
-
-class StepSpan implements WorkSpan {
-  readonly #tools: SpanTools;
-  readonly #span: Otel.Span;
-  readonly #context: Otel.Context;
-
-  constructor(tools: SpanTools, name: string, parent: Otel.Context) {
-    this.#tools = tools;
-    this.#span = tools.tracer.startSpan(`rivulet.step ${name}`, {}, parent);
-    this.#context = tools.api.trace.setSpan(parent, this.#span);
-  }
-
-  within<T>(work: () => T): T {
-    return this.#tools.api.context.with(this.#context, work);
-  }
-
-  end({ outcome, error }: WorkEnd): void {
-    this.#span.setAttribute(rivulet.outcome, outcome);
-    if (outcome === 'failed') setError(this.#span, this.#tools, error);
-    this.#span.end();
-  }
-}
 
 /** `invoke_agent` of a run's own agent, or of one that it called. */
 abstract class InvokedAgent implements AgentSpan {
@@ -109,7 +71,22 @@ abstract class InvokedAgent implements AgentSpan {
   }
 
   step(name: string): WorkSpan {
-    return new StepSpan(this.tools, name, this.#context);
+    return new StepSpan(this.tools, `rivulet.step ${name}`, this.#context);
+  }
+
+  tool(name: string, tool_call_id: string): WorkSpan {
+    return new StepSpan(this.tools, `execute_tool ${name}`, this.#context, {
+      [genAi.operation]: 'execute_tool',
+      [genAi.toolName]: name,
+      [genAi.toolCallId]: tool_call_id,
+      [genAi.toolType]: 'function',
+    });
+  }
+
+  modelCall(report: ModelCallReport): void {
+    // A child of the step that made the call.
+    const active = this.tools.api.context.active();
+    addModelCall(this.tools, report, this.tools.api.trace.getSpan(active) === undefined ? this.#context : active);
   }
 
   call(manifest: AgentManifest): CallSpan {

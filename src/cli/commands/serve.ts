@@ -96,7 +96,9 @@ export async function work(options: Settings): Promise<number> {
   forgetSecrets(process.env);
   const agents = await registryOf(options.agents);
   const none = { docs: false, playground: false, protocols: [] };
-  const app = await createServer({ agents, ...none, ...(await serverOptions(options)) });
+  // Whether its callers are authenticated is for the servers to know.
+  const captureContent = options.captureContent === 'on';
+  const app = await createServer({ agents, ...none, ...(await serverOptions(options)), captureContent });
   const closing = closeOnSignal(app, agents, options);
   watchLoop(options);
   try {
@@ -146,11 +148,12 @@ const registryOf = async (folders: readonly string[]): Promise<Registry> =>
   new Registry((await Promise.all(folders.map(loadAgents))).flat());
 
 const serverOptions = async (settings: Settings) => {
-  const { store, publicUrl, allowNetworks, runTtlByOwner, webhooks, limits, log, metrics } = settings;
+  const { store, publicUrl, allowNetworks, runTtlByOwner, webhooks, limits, log, metrics, captureContent } = settings;
   return {
     ...limits,
     store,
     foreign: { allowNetworks },
+    ...(captureContent !== 'auto' && { captureContent: captureContent === 'on' }),
     runTtlByOwner,
     webhooks,
     limits: checkLimits(Value.Clean(Limits, { ...limits })),

@@ -20,19 +20,21 @@ import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
 import { errorOf, fail, hideFrames } from '../../core/errors.ts';
 import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts';
 import { checkContentTypes } from '../../core/messages.ts';
+import type { ModelCallReport } from '../../core/model-call.ts';
 import { joinPairs } from '../../core/pair-joiner.ts';
 import { type CallReport, maxCallDepth } from '../../core/parts.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import { collected } from '../../core/to-events.ts';
 import { callTool } from '../../core/tool.ts';
-import type { AgentSpan } from '../../core/traces.ts';
+import type { AgentSpan, WorkSpan } from '../../core/traces.ts';
 import type { GenericEvent } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Registry } from '../registry.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { AnswerOutput } from './answer-output.ts';
+import type { Diagnostics } from './diagnostics.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
 import type { OpenWork } from './open-work.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
@@ -48,6 +50,7 @@ export interface ContextHost {
   readonly run_id: string;
   readonly registry: Registry;
   readonly logFor: (run_id: string) => AgentLog;
+  readonly diagnostics: Diagnostics;
   readonly source: SourceHooks;
   /** In a durable run. */
   readonly steps: Steps | undefined;
@@ -101,8 +104,14 @@ class ContextCalls {
   }
 
   get log(): AgentLog {
-    this.#log ??= this.host.logFor(this.host.run_id);
+    const { diagnostics, logFor, run_id } = this.host;
+    this.#log ??= diagnostics.keeping(logFor(run_id), this);
     return this.#log;
+  }
+
+  /** The calls that led to this agent. */
+  get path(): string {
+    return this.scope.calls.join(' ');
   }
 
   get session(): AgentSession {
@@ -133,7 +142,7 @@ class ContextCalls {
     work: () => ObservableInput<T>,
     again?: (before: readonly T[]) => ObservableInput<T>,
   ): Awaitable<T> {
-    return this.#step(name, work, again);
+    return this.#step(name, work, { again });
   }
 
   tool<Input extends object, Output>(
@@ -144,23 +153,24 @@ class ContextCalls {
     this.#tools += 1;
     const path = this.scope.now.calls.join(' ');
     const id = `${path}${path === '' ? '' : ' '}tool/${this.#tools}`;
-    return callTool((step, begin) => this.step(step, begin), id, { name, input, work });
+    const step: AgentContext['step'] = (named, begin) =>
+      this.#step(named, begin, { span: () => this.span?.tool(name, id) });
+    return callTool(step, id, { name, input, work });
   }
 
   cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T> {
-    return this.#step(name, work, undefined, () => this.host.mayCleanUp());
+    return this.#step(name, work, { mayCleanUp: () => this.host.mayCleanUp() });
   }
 
   #step<T>(
     name: string,
     work: () => ObservableInput<T>,
-    again?: (before: readonly T[]) => ObservableInput<T>,
-    mayCleanUp?: () => boolean,
+    { again, mayCleanUp, span = () => this.span?.step(name) }: StepOptions<T>,
   ): Awaitable<T> {
     const { steps, source } = this.host;
     // In the span is the work that is done, and no value that comes from the journal.
     const spanned = (does: () => ObservableInput<T>): Observable<T> =>
-      inSpan(() => fromAgent(does(), source), this.span?.step(name), this.span);
+      inSpan(() => fromAgent(does(), source), span(), this.span);
     const begin = (): Observable<T> =>
       steps === undefined
         ? spanned(work)
@@ -314,6 +324,12 @@ class ContextCalls {
     this.host.use({ ...used, tokens }, this.scope.now.step);
   }
 
+  modelCall(report: ModelCallReport): void {
+    if (this.runSignal.closing !== undefined) return;
+    this.span?.modelCall(report);
+    this.host.diagnostics.modelCall(report, this);
+  }
+
   trace(): Record<string, string> {
     return this.span?.headers() ?? {};
   }
@@ -347,6 +363,13 @@ class ContextCalls {
       () => collect(whileOpen(() => start(awaited), what, runSignal)),
     );
   }
+}
+
+interface StepOptions<T> {
+  readonly again?: ((before: readonly T[]) => ObservableInput<T>) | undefined;
+  readonly mayCleanUp?: () => boolean;
+  /** The span of its work. Default: that of a step. */
+  readonly span?: () => WorkSpan | undefined;
 }
 
 /** How a promise is made of an Observable. */
@@ -446,13 +469,14 @@ class Context implements AgentContext {
   readonly sleepUntil: AgentContext['sleepUntil'];
   readonly call: AgentContext['call'];
   readonly usage: AgentContext['usage'];
+  readonly modelCall: AgentContext['modelCall'];
   readonly trace: AgentContext['trace'];
   readonly [calls]: ContextCalls;
 
   constructor(own: ContextCalls) {
     this.run_id = own.host.run_id;
     this.agent_name = own.agent_name;
-    this.path = own.scope.calls.join(' ');
+    this.path = own.path;
     this.request = own.host.request;
     this.await = own.await.bind(own);
     this.step = own.step.bind(own);
@@ -463,6 +487,7 @@ class Context implements AgentContext {
     this.sleepUntil = own.sleepUntil.bind(own);
     this.call = own.call.bind(own);
     this.usage = own.usage.bind(own);
+    this.modelCall = own.modelCall.bind(own);
     this.trace = own.trace.bind(own);
     this[calls] = own;
     for (const [name, getter] of lazy) Object.defineProperty(this, name, getter);

@@ -7,6 +7,7 @@ import type { Limits } from '../limits.ts';
 import type { Registry } from '../registry.ts';
 import type { Sessions } from '../sessions.ts';
 import type { ContextHost } from './context.ts';
+import { Diagnostics } from './diagnostics.ts';
 import type { Feed } from './feed.ts';
 import type { Unstarted } from './lazy.ts';
 import type { PendingWork } from './pending-work.ts';
@@ -26,6 +27,8 @@ export interface ExecutionServices {
   readonly onDiverged: (run_id: string, reason: string) => void;
   readonly limits: Limits;
   readonly now: () => string;
+  /** Whether the messages and tools of model calls are kept, and lines of `context.log`. */
+  readonly capturesContent: boolean;
   /** A logger that adds the run's id. */
   readonly logFor: (run_id: string) => AgentLog;
   /**
@@ -57,7 +60,7 @@ const never = (): Promise<never> => new Promise(() => undefined);
  * agent has dropped. The execution holds the steps as well, because it has to close them.
  */
 export function createHost(
-  { limits, registry, sessions, now, logFor }: ExecutionServices,
+  { limits, registry, sessions, now, logFor, capturesContent }: ExecutionServices,
   { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, ...owner }: Owner,
 ): ContextHost {
   const { log, run } = recorder;
@@ -82,6 +85,7 @@ export function createHost(
     run_id: run.run_id,
     registry,
     logFor,
+    diagnostics: new Diagnostics(recorder, now, capturesContent),
     source,
     steps,
     reorderBuffer: owner.reorderBuffer,

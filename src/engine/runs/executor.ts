@@ -9,6 +9,7 @@ import type { Event, RunEvent } from '../../schema/event.ts';
 import type { Run } from '../../schema/run.ts';
 import { Execution } from '../execution/execution.ts';
 import { isJournalEntry, type JournalEntry, type Recording } from '../execution/replay.ts';
+import { isDiagnosticLine } from '../log/diagnostic-lines.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import { retryUntilAvailable } from '../store-access.ts';
@@ -372,7 +373,10 @@ const mayCleanUp = ({ tier, last }: RunRow): boolean => tier === 'durable' && la
 
 /** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
 const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> =>
-  (await store.journal(run_id)).map((line) => parseLine<object>(run_id, line)).filter(isJournalEntry);
+  (await store.journal(run_id))
+    .filter((line) => !isDiagnosticLine(line))
+    .map((line) => parseLine<object>(run_id, line))
+    .filter(isJournalEntry);
 
 /** Whether some process has to execute the run. One that awaits may have other work, unless it rests. */
 export const needsExecution = ({ status, tier, queued_at, rests_at }: RunRow): boolean =>

@@ -6,8 +6,10 @@ import type { AcceptedRun } from '../../engine/runs/create.ts';
 import type { AccessOf } from '../../http/caller.ts';
 import { readsStream } from '../../http/negotiation.ts';
 import { type Responder, sendJson } from '../../http/respond.ts';
-import { cursorIn, feedOf, listRuns, runOptions } from '../../http/run-requests.ts';
+import { cursorIn, feedOf, listDiagnostics, listRuns, runOptions } from '../../http/run-requests.ts';
 import {
+  DiagnosticsQuery,
+  DiagnosticsResponse,
   EventsQuery,
   RunCreateRequest,
   RunEventsResponse,
@@ -184,6 +186,25 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
       },
     },
     async (request, reply) => sendJson(reply, await access(request).details(request.params.run_id.toLowerCase())),
+  );
+
+  app.get(
+    '/runs/:run_id/diagnostics',
+    {
+      config: { scope: 'runs:read' },
+      schema: {
+        operationId: 'listDiagnostics',
+        summary: 'Read the model calls and log lines of a run',
+        tags: ['runs'],
+        params: RunParams,
+        querystring: DiagnosticsQuery,
+        response: { 200: DiagnosticsResponse, 403: ErrorBody, 404: ErrorBody, 422: ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const { params, query } = request;
+      return sendJson(reply, await listDiagnostics(access(request), params.run_id.toLowerCase(), query.after));
+    },
   );
 
   app.delete(
