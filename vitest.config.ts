@@ -52,6 +52,7 @@ export default defineConfig({
         find: /^rivulet\/adapters\/(.+)$/,
         replacement: fileURLToPath(new URL('./src/adapters/$1.ts', import.meta.url)),
       },
+      { find: /^rivulet\/llm$/, replacement: fileURLToPath(new URL('./src/llm/tool-loop.ts', import.meta.url)) },
       { find: /^rivulet\/react$/, replacement: fileURLToPath(new URL('./src/react/use-run.ts', import.meta.url)) },
       { find: /^rivulet\/client$/, replacement: fileURLToPath(new URL('./src/client/client.ts', import.meta.url)) },
       {

@@ -1,5 +1,6 @@
+import { Type } from '@sinclair/typebox';
 import type { MathNode } from 'mathjs';
-import type { RunnableFunctionWithoutParse } from 'openai/lib/RunnableFunction';
+import { tool } from 'rivulet/llm';
 
 const maxLength = 200;
 
@@ -9,45 +10,15 @@ const constants = 'e phi pi tau';
 const names = new Set(`${functions} ${constants}`.split(' '));
 const kinds = new Set(['ConstantNode', 'FunctionNode', 'OperatorNode', 'ParenthesisNode', 'SymbolNode']);
 
-/** The tool's description for the model. */
-export const calculator = {
+/** A tool that calculates what a model asks. */
+export const calculator = tool({
   name: 'calculate',
   description: `Calculates an expression with numbers, such as "(1 + 2) * sqrt(9)". Functions: ${functions}. Constants: ${constants}.`,
-  parameters: {
-    type: 'object',
-    properties: { expression: { type: 'string', maxLength } },
-    required: ['expression'],
-  },
-} satisfies Omit<RunnableFunctionWithoutParse, 'function'>;
+  input: Type.Object({ expression: Type.String({ maxLength }) }),
+  run: async ({ expression }) => ({ result: await evaluate(expression) }),
+});
 
-interface Calculation {
-  readonly input: Record<string, unknown>;
-  readonly output: { readonly result: string } | { readonly error: string };
-}
-
-/** The input and the result of a call. An error is a result, too, so that the model can correct its next call. */
-export async function calculate(args: string): Promise<Calculation> {
-  const input = parseArgs(args);
-  try {
-    return { input, output: { result: await evaluate(input.expression) } };
-  } catch (error) {
-    return { input, output: { error: error instanceof Error ? error.message.slice(0, maxLength) : String(error) } };
-  }
-}
-
-function parseArgs(args: string): Record<string, unknown> {
-  try {
-    const input: unknown = JSON.parse(args);
-    if (typeof input === 'object' && input !== null) return { ...input };
-  } catch {
-    // Small models write invalid JSON; `evaluate` returns an error for it.
-  }
-  return { arguments: args.slice(0, maxLength) };
-}
-
-async function evaluate(expression: unknown): Promise<string> {
-  if (typeof expression !== 'string') throw new Error('Send {"expression": "…"}.');
-  if (expression.length > maxLength) throw new Error(`An expression has at most ${maxLength} characters.`);
+async function evaluate(expression: string): Promise<string> {
   // Imported late, because it is big. The build for numbers has no matrices or big numbers that could fill the memory.
   const { format, parse } = await import('mathjs/number');
   const tree = parse(expression);

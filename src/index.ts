@@ -30,6 +30,7 @@ export type {
   Continues,
   IfBusy,
   OnDisconnect,
+  ToolOptions,
 } from './core/agent.ts';
 export { defineAgent, EndOfWork } from './core/agent.ts';
 export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';

@@ -47,6 +47,8 @@ const rooms: Record<string, string[]> = {
   protocols: ['http', 'engine', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
   // Agents of other libraries; they know no more of Rivulet than any agent does.
   adapters: ['core', 'schema'],
+  // Agents that ask a model by themselves.
+  llm: ['core', 'schema'],
   client: ['core', 'schema'],
   // Agents and tools of other servers.
   remote: ['client', 'http', 'engine/base', 'core', 'schema', '.'],

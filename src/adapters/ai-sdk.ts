@@ -1,6 +1,7 @@
 import type { ModelMessage, TextStreamPart, ToolSet } from 'ai';
 import { concat, concatMap, defer, from, map, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
+import { askApproval } from '../core/approval.ts';
 import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
@@ -18,7 +19,6 @@ import {
   pendingApprovals,
   settledIn,
 } from './ai-sdk-pieces.ts';
-import { askApproval } from './approval.ts';
 import {
   brokenOff,
   contentsSaid,

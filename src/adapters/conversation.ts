@@ -101,12 +101,3 @@ export function usageOf(input: unknown, output: unknown, total: unknown): Partia
   const counts = { tokens: total, input_tokens: input, output_tokens: output };
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => Number.isFinite(count) && Number(count) >= 0));
 }
-
-/** A JSON text's value; a text that is not JSON is its own value. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}

@@ -1,9 +1,9 @@
-import { isObject } from '../core/json.ts';
+import { isObject, parsed } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import type { CutOff } from '../core/run-state.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { brokenOff, cutOffFrom, parsed, toolBegun, toolEnded, toolFailed, usageOf } from './conversation.ts';
+import { brokenOff, cutOffFrom, toolBegun, toolEnded, toolFailed, usageOf } from './conversation.ts';
 
 /** A message of LangChain, or a chunk of one, as far as the adapter reads it. */
 export interface GraphMessage {

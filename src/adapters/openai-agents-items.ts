@@ -1,11 +1,11 @@
 import type { AgentInputItem } from '@openai/agents';
 import type { AgentOutput } from '../core/agent.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, parsed } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import type { CutOff } from '../core/run-state.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { cutOffMessage, endOfMessage, goOn, parsed, toolBegun, toolEnded, toolStep } from './conversation.ts';
+import { cutOffMessage, endOfMessage, goOn, toolBegun, toolEnded, toolStep } from './conversation.ts';
 
 interface Approval {
   readonly name: string;

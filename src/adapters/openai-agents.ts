@@ -8,17 +8,16 @@ import {
 } from '@openai/agents';
 import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
-import { isObject } from '../core/json.ts';
+import { type Approval, askApproval } from '../core/approval.ts';
+import { isObject, parsed } from '../core/json.ts';
 import type { CutOff } from '../core/run-state.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
-import { type Approval, askApproval } from './approval.ts';
 import {
   brokenOff,
   contentsSaid,
   conversation,
   cutOffFrom,
   noResult,
-  parsed,
   unknownOutcome,
   urlOf,
   usageOf,

@@ -68,6 +68,11 @@ export interface AwaitOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface ToolOptions {
+  /** Ask a person whether the tool may run. Default false. */
+  readonly approval?: boolean;
+}
+
 export interface AgentSession {
   /** uuid */
   readonly id: string;
@@ -153,11 +158,13 @@ export interface AgentContext {
    * A call of a tool, as a step: `const weather = yield* context.tool('weather', { city }, lookUp)`. Readers see it from its
    * beginning to its result, in every protocol. Returns what the work has returned, which has to be JSON in a durable run.
    * Where the work fails, readers see that the call has failed, and the error is thrown. An agent that catches it goes on.
+   * With `approval`, a person is asked first. Where the call is not allowed, it throws an AgentError `tool_denied`.
    */
   tool<Input extends object, Output>(
     name: string,
     input: Input,
     work: (input: Input) => Output | PromiseLike<Output>,
+    options?: ToolOptions,
   ): AsyncGenerator<MessagePart, Output>;
   /**
    * As a step, and it may also begin after the run was cancelled, within `cancelGrace`: a refund, or an unlock in

@@ -132,3 +132,12 @@ export function cut(text: string, chars: number): string {
   const short = text.length > chars ? `${text.slice(0, chars - 1).replace(/[\ud800-\udbff]$/, '')}…` : text;
   return short.toWellFormed();
 }
+
+/** A JSON text's value; a text that is not JSON is its own value. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

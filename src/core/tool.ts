@@ -1,6 +1,7 @@
 import type { MessagePart } from '../schema/message.ts';
-import type { AgentContext } from './agent.ts';
-import { errorOf } from './errors.ts';
+import type { AgentContext, ToolOptions } from './agent.ts';
+import { approvalQuestion, decisionIn, notAllowed } from './approval.ts';
+import { AgentError, errorOf } from './errors.ts';
 import { isObject } from './json.ts';
 import { trajectory } from './parts.ts';
 
@@ -11,18 +12,36 @@ interface Ended<T> {
   readonly output: T;
 }
 
+/** A call of a tool, as `context.tool` gets it. */
+interface ToolCall<Input, Output> extends ToolOptions {
+  readonly name: string;
+  readonly input: Input;
+  readonly work: (input: Input) => Output | PromiseLike<Output>;
+}
+
+/** The code of the error of a call that a person did not allow. */
+export const toolDenied = 'tool_denied';
+
 /**
  * A call of a tool: emits a part when it begins and one with its result, and returns what `work` has returned. The work is a
  * step of the run.
- * @throws Error of the work, after a part with `tool_error`
+ * @throws AgentError `tool_denied`, and Error of the work, after a part with `tool_error`
  */
 export async function* callTool<Input extends object, Output>(
-  step: AgentContext['step'],
+  context: Pick<AgentContext, 'step' | 'await'>,
   tool_call_id: string,
-  { name, input, work }: { name: string; input: Input; work: (input: Input) => Output | PromiseLike<Output> },
+  { name, input, work, approval = false }: ToolCall<Input, Output>,
 ): AsyncGenerator<MessagePart, Output> {
   const call = { tool_name: name, tool_call_id };
-  yield trajectory({ ...call, tool_input: Object.fromEntries(Object.entries(input)) });
+  const shown = Object.fromEntries(Object.entries(input));
+  yield trajectory({ ...call, tool_input: shown });
+  if (approval) {
+    const { approved, reason } = decisionIn(await context.await(...approvalQuestion(name, shown)));
+    if (!approved) {
+      yield trajectory({ ...call, tool_output: { denied: true, ...(reason !== undefined && { reason }) } });
+      throw new AgentError(toolDenied, reason ?? notAllowed);
+    }
+  }
   const begin = async (): Promise<Ended<Output>> => {
     const started_at = new Date().toISOString();
     const output = await work(input);
@@ -30,7 +49,7 @@ export async function* callTool<Input extends object, Output>(
   };
   let ended: Ended<Output>;
   try {
-    ended = await step(name, begin);
+    ended = await context.step(name, begin);
   } catch (error) {
     yield trajectory({ ...call, tool_error: errorOf(error).message });
     throw error;

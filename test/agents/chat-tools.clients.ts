@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Agent } from 'rivulet';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ChatTools } from '../../agents/_tools.ts';
+import { McpServers } from '../../agents/_mcp-servers.ts';
 import { createChat } from '../../agents/chat.ts';
 import { type McpHttpServer, startMcp } from '../remote/mcp-server.ts';
 import { type Answer, type LlmRequest, startLlm } from './llm.ts';
@@ -37,7 +37,7 @@ async function chatWith(
     vi.unstubAllEnvs();
   });
   const path = fileOf({ kit: { url: server.url, allowNetworks: ['127.0.0.1'], ...more } });
-  const tools = await ChatTools.load({ MCP_SERVERS: path });
+  const tools = await McpServers.load({ MCP_SERVERS: path });
   return { chat: await createChat(undefined, tools), server, requests: llm.requests };
 }
 
@@ -105,7 +105,7 @@ describe('chat with MCP servers', () => {
   });
 
   it('names what is wrong with the file', async () => {
-    const load = (servers: unknown): Promise<ChatTools> => ChatTools.load({ MCP_SERVERS: fileOf(servers) });
+    const load = (servers: unknown): Promise<McpServers> => McpServers.load({ MCP_SERVERS: fileOf(servers) });
     await expect(load({ kit: { url: 1 } })).rejects.toThrow('/mcpServers/kit/url: Expected string');
     await expect(load({ kit: {} })).rejects.toThrow('mcpServers/kit: expected a url or a command');
   });

@@ -14,6 +14,7 @@ const entries = {
   'rivulet/adapters/ai-sdk': 'dist/adapters/ai-sdk.d.ts',
   'rivulet/adapters/langgraph': 'dist/adapters/langgraph.d.ts',
   'rivulet/adapters/openai-agents': 'dist/adapters/openai-agents.d.ts',
+  'rivulet/llm': 'dist/llm/tool-loop.d.ts',
   'rivulet/remote': 'dist/remote/remote-agent.d.ts',
   'rivulet/remote/mcp': 'dist/remote/mcp.d.ts',
 };

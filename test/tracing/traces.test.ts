@@ -328,6 +328,57 @@ describe('the trace context of a request', () => {
   });
 });
 
+describe('calls of models and tools', () => {
+  const started = Date.UTC(2026, 0, 1);
+  const caller = agent('caller', async function* (_, { modelCall, step, tool }) {
+    await step('answer', async () =>
+      modelCall({
+        model: 'small',
+        provider: 'local',
+        started,
+        firstToken: started + 250,
+        ended: started + 1_000,
+        output: [{ role: 'assistant', parts: [{ type: 'text', content: 'secret' }] }],
+        input_tokens: 12,
+        finish_reasons: ['tool_calls'],
+      }),
+    );
+    yield* tool('weather', { city: 'Oslo' }, () => request('GET weather'));
+    modelCall({ model: 'small', started, error: new Error('It is down.') });
+  });
+
+  it('are spans with the names of the conventions, and without messages', async () => {
+    await post(await serveApi([caller]), '/runs', ask('caller'));
+    const root = await sdk.one('invoke_agent caller');
+    const [answered, failed] = await sdk.named('chat small', 2);
+    const [tool, asked] = [await sdk.one('execute_tool weather'), await sdk.one('GET weather')];
+    expect(answered).toMatchObject({ kind: SpanKind.CLIENT, startTime: [started / 1_000, 0], duration: [1, 0] });
+    expect(answered?.parentSpanContext?.spanId).toBe(idOf(await sdk.one('rivulet.step answer')));
+    expect(answered?.attributes).toEqual({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'local',
+      'gen_ai.request.model': 'small',
+      'gen_ai.response.finish_reasons': ['tool_calls'],
+      'gen_ai.usage.input_tokens': 12,
+      'gen_ai.response.time_to_first_chunk': 0.25,
+    });
+    expect(tool.parentSpanContext?.spanId).toBe(idOf(root));
+    expect(asked.parentSpanContext?.spanId).toBe(idOf(tool));
+    expect(tool.attributes).toEqual({
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'weather',
+      'gen_ai.tool.call.id': 'tool/1',
+      'gen_ai.tool.type': 'function',
+      'rivulet.outcome': 'completed',
+    });
+    expect(failed).toMatchObject({
+      status: { code: SpanStatusCode.ERROR, message: 'It is down.' },
+      attributes: { 'error.type': 'server_error' },
+    });
+    expect(failed?.parentSpanContext?.spanId).toBe(idOf(root));
+  });
+});
+
 describe('messages', () => {
   const name = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
 

@@ -15,7 +15,15 @@ import {
   of,
   tap,
 } from 'rxjs';
-import type { AgentContext, AgentLog, AgentOutput, AgentSession, Awaitable, AwaitOptions } from '../../core/agent.ts';
+import type {
+  AgentContext,
+  AgentLog,
+  AgentOutput,
+  AgentSession,
+  Awaitable,
+  AwaitOptions,
+  ToolOptions,
+} from '../../core/agent.ts';
 import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
 import { errorOf, fail, hideFrames } from '../../core/errors.ts';
 import { fromAgent, outputOf, type SourceHooks } from '../../core/from-agent.ts';
@@ -149,13 +157,15 @@ class ContextCalls {
     name: string,
     input: Input,
     work: (input: Input) => Output | PromiseLike<Output>,
+    options: ToolOptions = {},
   ): AsyncGenerator<MessagePart, Output> {
     this.#tools += 1;
     const path = this.scope.now.calls.join(' ');
     const id = `${path}${path === '' ? '' : ' '}tool/${this.#tools}`;
     const step: AgentContext['step'] = (named, begin) =>
       this.#step(named, begin, { span: () => this.span?.tool(name, id) });
-    return callTool(step, id, { name, input, work });
+    const asks: AgentContext['await'] = (request, how) => this.await(request, how);
+    return callTool({ step, await: asks }, id, { ...options, name, input, work });
   }
 
   cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T> {
