@@ -19,9 +19,6 @@ interface ToolCall<Input, Output> extends ToolOptions {
   readonly work: (input: Input) => Output | PromiseLike<Output>;
 }
 
-/** The code of the error of a call that a person did not allow. */
-export const toolDenied = 'tool_denied';
-
 /**
  * A call of a tool: emits a part when it begins and one with its result, and returns what `work` has returned. The work is a
  * step of the run.
@@ -39,7 +36,7 @@ export async function* callTool<Input extends object, Output>(
     const { approved, reason } = decisionIn(await context.await(...approvalQuestion(name, shown)));
     if (!approved) {
       yield trajectory({ ...call, tool_output: { denied: true, ...(reason !== undefined && { reason }) } });
-      throw new AgentError(toolDenied, reason ?? notAllowed);
+      throw new AgentError('tool_denied', reason ?? notAllowed);
     }
   }
   const begin = async (): Promise<Ended<Output>> => {
