@@ -3,8 +3,9 @@ import type { AgentManifest } from '../schema/agent.ts';
 import type { AgentsResponse, DiagnosticsResponse, ErasedData, RunsResponse } from '../schema/api.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
-import type { Run, RunDetails, RunStatus } from '../schema/run.ts';
+import type { Run, RunDetails } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
+import { runStatuses } from '../schema/statuses.ts';
 
 /**
  * What the client relies on in the server's answers. The schemas of src/schema say more, and would make the client
@@ -41,20 +42,10 @@ const part = object({
 const message = object({ role: isText, parts: listOf(part) });
 export const isError = object<ErrorBody>({ code: isText, message: isText });
 
-const statuses: readonly RunStatus[] = [
-  'created',
-  'in-progress',
-  'awaiting',
-  'cancelling',
-  'cancelled',
-  'completed',
-  'failed',
-];
-
 export const isRun = object<Run>({
   run_id: isText,
   agent_name: isText,
-  status: (value) => statuses.some((status) => status === value),
+  status: (value) => runStatuses.some((status) => status === value),
   parked: optional(object({ reason: isText, at: isText })),
   created_at: isText,
   output: listOf(message),

@@ -1,6 +1,8 @@
 import type { Event } from '../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
+import { type LoggedStatus, loggedStatuses } from '../schema/statuses.ts';
+import { isSettled } from './run-state.ts';
 
 const allLineBreaks = /[\u2028\u2029\u0085]/g;
 /** Three searches by V8's own means: a pattern takes twice as long for a short text, and forty times for a long one. */
@@ -149,15 +151,16 @@ function keysOf(value: object): number {
   return keys;
 }
 
-const settlingEvent = /^\{"type":"run\.(?:awaiting|completed|failed|cancelled)"/;
+const settlingEvent = new RegExp(`^\\{"type":"run\\.(?:${loggedStatuses.filter(isSettled).join('|')})"`);
 
 /** Whether a line is a run event that settles the run: a waiting request is answered then. */
 export const isSettling = (line: string | undefined): boolean => line !== undefined && settlingEvent.test(line);
 
-const runEvent = /^\{"type":"run\.(created|in-progress|awaiting|completed|failed|cancelled)"/;
+const runEvent = new RegExp(`^\\{"type":"run\\.(${loggedStatuses.join('|')})"`);
 
 /** The status in the type of a run event, or undefined for any other event. It reads only the head of the line. */
-export const runEventOf = (line: string): string | undefined => runEvent.exec(line)?.[1];
+export const runEventOf = (line: string): LoggedStatus | undefined =>
+  runEvent.exec(line)?.[1] as LoggedStatus | undefined;
 
 /** Whether a message ends with the line. It has the whole text once more, which takes long to parse. */
 export const endsMessage = (line: string): boolean => line.startsWith('{"type":"message.completed"');

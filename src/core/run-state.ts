@@ -1,6 +1,7 @@
 import type { Event, RunEvent } from '../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { AwaitResume, Question, Run, RunStatus, RunUsage } from '../schema/run.ts';
+import { runStatuses } from '../schema/statuses.ts';
 import { append } from './collections.ts';
 
 /** The allowed transitions of a run's status. */
@@ -16,9 +17,11 @@ export const transitions: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
 
 export const canBecome = (from: RunStatus, to: RunStatus): boolean => transitions[from].includes(to);
 
-/** Completed, failed or cancelled: no status follows. */
-export const isFinal = (status: RunStatus): boolean =>
-  status === 'completed' || status === 'failed' || status === 'cancelled';
+/** No status follows: completed, failed and cancelled. */
+export const finalStatuses: readonly RunStatus[] = runStatuses.filter((status) => transitions[status].length === 0);
+export const openStatuses: readonly RunStatus[] = runStatuses.filter((status) => transitions[status].length > 0);
+
+export const isFinal = (status: RunStatus): boolean => finalStatuses.includes(status);
 
 /** Final or awaiting: a request in sync mode gets its response. */
 export const isSettled = (status: RunStatus): boolean => status === 'awaiting' || isFinal(status);

@@ -1,8 +1,10 @@
 import { runEventOf } from '../core/encode.ts';
+import { isSettled } from '../core/run-state.ts';
 import type { Access } from '../engine/access.ts';
 import { beginning, type Position } from '../http/sse/projection.ts';
 import type { Event } from '../schema/event.ts';
 import type { AwaitRequest } from '../schema/run.ts';
+import type { LoggedStatus } from '../schema/statuses.ts';
 
 // A run is one turn until it first awaits a reply; each reply begins another. To the clients of other protocols, a turn is
 // a run, a response or a stream of its own.
@@ -19,13 +21,13 @@ export const startOf = ({ after }: Turn): Position => (after === 0 ? beginning :
 
 /** The events at which a run changed its status, without what is in them, and its last event. */
 export interface Outline {
-  readonly changes: readonly { readonly n: number; readonly status: string }[];
+  readonly changes: readonly { readonly n: number; readonly status: LoggedStatus }[];
   readonly last: number;
 }
 
 /** Reads the heads of all lines, at least to an event that a client has seen. @throws RivuletError `run_unknown`, `log_removed` */
 export async function outlineOf(own: Access, run_id: string, seen = 0): Promise<Outline> {
-  const changes: { n: number; status: string }[] = [];
+  const changes: { n: number; status: LoggedStatus }[] = [];
   let last = 0;
   for await (const { first, lines } of await own.stream(run_id, { seen, until: 'now', keeps: false })) {
     for (const [index, line] of lines.entries()) {
@@ -51,9 +53,6 @@ export async function questionAt(own: Access, run_id: string, n: number): Promis
   return event?.type === 'run.awaiting' ? event.run.await_request : undefined;
 }
 
-/** The only changes that settle no run are its beginning, and that it goes on. */
-const settles = (status: string): boolean => status !== 'created' && status !== 'in-progress';
-
 /**
  * The event that settled the run before a turn, and the one that settles it, if there is one. What an agent says while it
  * awaits is between two turns; it counts to the later one.
@@ -65,7 +64,7 @@ export interface Bounds {
 
 /** The bounds of the turn of event `n + 1`. */
 export function boundsAfter({ changes }: Outline, n: number): Bounds {
-  const settling = changes.filter(({ status }) => settles(status));
+  const settling = changes.filter(({ status }) => isSettled(status));
   const after = settling.findLast((change) => change.n <= n)?.n ?? 0;
   const end = settling.find((change) => change.n > n)?.n;
   return end === undefined ? { after } : { after, end };
@@ -76,6 +75,6 @@ export function boundsAt(outline: Outline, cursor: Position | undefined): Bounds
   const { changes, last } = outline;
   const change = changes.at(-1);
   // An agent may go on while it awaits. The question is the end of the turn all the same.
-  const newest = change !== undefined && settles(change.status) ? change.n - 1 : last;
+  const newest = change !== undefined && isSettled(change.status) ? change.n - 1 : last;
   return boundsAfter(outline, Math.min(cursor?.event ?? newest, newest));
 }

@@ -2,16 +2,10 @@ import { type Static, Type } from '@sinclair/typebox';
 import { ErrorBody } from './error.ts';
 import { Message, MessagePart } from './message.ts';
 import { Run } from './run.ts';
+import { loggedStatuses } from './statuses.ts';
 
 /** What a run event says: the status that the run has now. */
-export const RunEventType = Type.Union([
-  Type.Literal('run.created'),
-  Type.Literal('run.in-progress'),
-  Type.Literal('run.awaiting'),
-  Type.Literal('run.completed'),
-  Type.Literal('run.failed'),
-  Type.Literal('run.cancelled'),
-]);
+export const RunEventType = Type.Union(loggedStatuses.map((status) => Type.Literal(`run.${status}` as const)));
 export type RunEventType = Static<typeof RunEventType>;
 
 /** A change of a run's status. It carries the Run; only the final event carries its output. */

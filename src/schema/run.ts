@@ -3,6 +3,7 @@ import { AgentName } from './agent.ts';
 import { ErrorBody } from './error.ts';
 import { Message, MessageInput } from './message.ts';
 import { DateTime, Uuid } from './scalars.ts';
+import { runStatuses } from './statuses.ts';
 
 export const RunMode = Type.Union([Type.Literal('sync'), Type.Literal('async'), Type.Literal('stream')], {
   $id: 'RunMode',
@@ -11,15 +12,7 @@ export const RunMode = Type.Union([Type.Literal('sync'), Type.Literal('async'), 
 export type RunMode = Static<typeof RunMode>;
 
 export const RunStatus = Type.Union(
-  [
-    Type.Literal('created'),
-    Type.Literal('in-progress'),
-    Type.Literal('awaiting'),
-    Type.Literal('cancelling'),
-    Type.Literal('cancelled'),
-    Type.Literal('completed'),
-    Type.Literal('failed'),
-  ],
+  runStatuses.map((status) => Type.Literal(status)),
   { $id: 'RunStatus' },
 );
 export type RunStatus = Static<typeof RunStatus>;

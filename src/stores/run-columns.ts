@@ -1,3 +1,4 @@
+import { finalStatuses } from '../core/run-state.ts';
 import type { RunRow } from '../core/store.ts';
 
 /** The columns of a run's row in a database, in this order. */
@@ -41,6 +42,9 @@ export const mutableColumns = [
   'rests_at',
   'parked',
 ] as const satisfies readonly (keyof RunRow)[];
+
+/** The final statuses, as an SQL list. */
+export const finalList = finalStatuses.map((status) => `'${status}'`).join(', ');
 
 /** All columns, as an SQL list. */
 export const columnList = runColumns.join(', ');

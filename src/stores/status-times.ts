@@ -1,7 +1,6 @@
 import type { RunRow, StatusFilter, StatusPosition } from '../core/store.ts';
-import { RunStatus } from '../schema/run.ts';
-
-export const runStatuses: readonly RunStatus[] = RunStatus.anyOf.map(({ const: status }) => status);
+import type { RunStatus } from '../schema/run.ts';
+import { runStatuses } from '../schema/statuses.ts';
 
 /** The order of lists by the time of the status, oldest first. */
 export const compareStatusTimes = (a: StatusPosition, b: StatusPosition): number =>

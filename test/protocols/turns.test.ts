@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { responseId, turnOfResponse } from '../../src/protocols/openai/ids.ts';
 import { type Bounds, boundsAfter, boundsAt, type Outline, startOf } from '../../src/protocols/turns.ts';
+import type { LoggedStatus } from '../../src/schema/statuses.ts';
 import { busyLogs, logs } from '../support/logs.ts';
 import { outlineIn } from './continues.ts';
 
 const run_id = '01a201c2-4407-7001-80bc-e75f1d221442';
-const outline = (last: number, ...statuses: readonly [number, string][]): Outline => ({
+const outline = (last: number, ...statuses: readonly [number, LoggedStatus][]): Outline => ({
   changes: statuses.map(([n, status]) => ({ n, status })),
   last,
 });

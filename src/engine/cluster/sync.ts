@@ -1,5 +1,5 @@
+import { openStatuses } from '../../core/run-state.ts';
 import type { RunNotification, RunRow } from '../../core/store.ts';
-import type { RunStatus } from '../../schema/run.ts';
 import type { RunChanges } from '../changes/run-changes.ts';
 import { PeriodicTask } from '../periodic.ts';
 import type { ConnectedReaders } from '../runs/connected-readers.ts';
@@ -11,7 +11,7 @@ const page = 1000;
 /** Runs that are checked at once. */
 const concurrentChecks = 16;
 /** The statuses of runs that a node has to execute, or that are queued. */
-const executableStatuses: readonly RunStatus[] = ['created', 'in-progress', 'cancelling'];
+const executableStatuses = openStatuses.filter((status) => status !== 'awaiting');
 
 /**
  * Keeps this node in step with the other nodes of a shared store: it listens for notifications of their writes, and

@@ -14,12 +14,15 @@ export interface RunMetricsOptions {
   readonly isHosted: (agent_name: string) => boolean;
 }
 
-/** States of `rivulet_runs`, by status. */
-const states: Partial<Record<RunStatus, string>> = {
+/** States of `rivulet_runs`, by status. Final runs have none. */
+const states: Record<RunStatus, string | undefined> = {
   created: 'queued',
   'in-progress': 'running',
   cancelling: 'running',
   awaiting: 'awaiting',
+  completed: undefined,
+  failed: undefined,
+  cancelled: undefined,
 };
 
 const runSeconds = Array.from({ length: 16 }, (_, power) => 0.1 * 2 ** power);

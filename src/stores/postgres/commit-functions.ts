@@ -1,3 +1,5 @@
+import { finalList } from '../run-columns.ts';
+
 /** Functions of a commit. `writes` is the JSON of `encodeWrite`; bodies[n] has the events of the nth write. */
 export const commitFunctions = `
   CREATE OR REPLACE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
@@ -106,20 +108,20 @@ export const commitFunctions = `
       ELSIF w.grown THEN
         UPDATE runs SET last = w.last
           WHERE run_id = w.run_id AND epoch = w.epoch AND last = w.expect
-            AND status NOT IN ('completed', 'failed', 'cancelled');
+            AND status NOT IN (${finalList});
       ELSE
         UPDATE runs SET trace = w.trace, epoch = w.epoch, status = w.status, status_at = w.status_at, finished_at = w.finished_at, attempts = w.attempts,
             queued_at = w.queued_at, due = w.due, last = w.last, snapshot = w.snapshot, rests_at = w.rests_at,
             parked = w.parked
           WHERE run_id = w.run_id AND epoch = w."from" AND last = w.expect
-            AND status NOT IN ('completed', 'failed', 'cancelled')
+            AND status NOT IN (${finalList})
             AND (bodies[w.ordinality] = '' OR targets IS NOT DISTINCT FROM w.targets);
       END IF;
       IF NOT FOUND THEN
         IF w.input IS NULL AND w.grown IS NOT TRUE AND bodies[w.ordinality] <> '' THEN
           SELECT targets INTO stored FROM runs
             WHERE run_id = w.run_id AND epoch = w."from" AND last = w.expect
-              AND status NOT IN ('completed', 'failed', 'cancelled');
+              AND status NOT IN (${finalList});
           IF FOUND THEN outcomes[w.ordinality] := json_build_object('targets', stored)::text; END IF;
         END IF;
         -- A value that this key had before was no longer fresh.

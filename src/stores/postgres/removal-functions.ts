@@ -1,3 +1,5 @@
+import { finalList } from '../run-columns.ts';
+
 /**
  * Functions that delete. Several nodes may call them at the same time: each skips the rows that another has locked.
  * The rows to delete are selected by an array of ids. The planner does not know the limit of a function's parameter: it
@@ -9,7 +11,7 @@ export const removalFunctions = `
   LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   BEGIN
     WITH deleted AS (
-        DELETE FROM runs WHERE run_id = id AND status IN ('completed', 'failed', 'cancelled')
+        DELETE FROM runs WHERE run_id = id AND status IN (${finalList})
         RETURNING run_id, session_id, finished_at
       ),
       messages AS (

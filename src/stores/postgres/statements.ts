@@ -1,7 +1,7 @@
 import { escapeIdentifier } from 'pg';
 import type { StatusFilter } from '../../core/store.ts';
+import { runStatuses } from '../../schema/statuses.ts';
 import { columnList } from '../run-columns.ts';
-import { runStatuses } from '../status-times.ts';
 import { deliveryStatements } from './deliveries.ts';
 
 export type Statements = ReturnType<typeof statements>;

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { fullChars } from '../../core/lines.ts';
 import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
 import type { RunInput } from '../../core/request.ts';
+import { openStatuses } from '../../core/run-state.ts';
 import type {
   AgentFigures,
   Batch,
@@ -48,8 +49,6 @@ const examined = 500;
 
 /** Fields of an agent's figures. */
 const figureFields = ['tokens', 'seconds', 'completed', 'failed'] as const;
-
-const openStatuses = ['created', 'in-progress', 'awaiting', 'cancelling'] as const;
 
 /** Milliseconds for a clean close of the connections. */
 const closeTimeout = 1_000;

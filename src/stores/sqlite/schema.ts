@@ -1,11 +1,13 @@
+import type { RunStatus } from '../../schema/run.ts';
 import { deliveriesSchema } from './deliveries.ts';
 import type { Database } from './driver.ts';
 
-/**
- * Conditions of partial indexes, which queries have to repeat. The first leaves out the statuses that most runs have for
- * a moment only, the second also the one with which most runs end.
- */
-export const lasting = "status <> 'in-progress' AND status <> 'created'";
+/** The statuses that most runs have for a moment only. */
+const briefStatuses: readonly RunStatus[] = ['in-progress', 'created'];
+export const isBrief = (status: RunStatus): boolean => briefStatuses.includes(status);
+
+/** Conditions of partial indexes, which queries have to repeat. The second also leaves out the status with which most runs end. */
+export const lasting = briefStatuses.map((status) => `status <> '${status}'`).join(' AND ');
 export const rare = `status <> 'completed' AND ${lasting}`;
 
 /** The terms that divide the runs of a session, as its index has them. */

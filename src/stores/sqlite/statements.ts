@@ -2,7 +2,7 @@ import type { AgentFigures, Key, OpenRuns, Resource, RunFilter, RunRow } from '.
 import type { RunStatus } from '../../schema/run.ts';
 import { columnList, mutableColumns, runColumns } from '../run-columns.ts';
 import type { Database, Statement, Value } from './driver.ts';
-import { final, open, rare } from './schema.ts';
+import { final, isBrief, open, rare } from './schema.ts';
 
 export type Statements = ReturnType<typeof prepareWrites> &
   ReturnType<typeof prepareReads> &
@@ -301,7 +301,7 @@ function smallestList({ agent_name, session_id, owner }: RunFilter): List | unde
  */
 function partsOf(list: List | undefined, status: RunStatus | undefined): string[] {
   const part = (index: string, condition: string): string => `INDEXED BY ${index} WHERE ${condition} AND`;
-  const mayBeOpen = status === undefined || status === 'created' || status === 'in-progress';
+  const mayBeOpen = status === undefined || isBrief(status);
   const mayBeFinal = status === undefined || status === 'completed';
   if (!mayBeOpen && !mayBeFinal) return [part(list === undefined ? 'runs_by_status' : `${list}_by_status`, rare)];
   if (list === 'runs_of_session')

@@ -1,11 +1,11 @@
-import { isFinal } from '../../core/run-state.ts';
+import { finalStatuses } from '../../core/run-state.ts';
 import type { RunRow, StatusFilter, StatusPosition } from '../../core/store.ts';
-import type { RunStatus } from '../../schema/run.ts';
+import { runStatuses } from '../../schema/statuses.ts';
 import type { EndedRun } from '../figures.ts';
 import { columnList } from '../run-columns.ts';
-import { matchesStatus, newestStatuses, rangesOf, runStatuses } from '../status-times.ts';
+import { matchesStatus, newestStatuses, rangesOf } from '../status-times.ts';
 import type { Database, Value } from './driver.ts';
-import { lasting } from './schema.ts';
+import { isBrief, lasting } from './schema.ts';
 import { notRemoved, sessionNumber } from './statements.ts';
 
 /**
@@ -68,8 +68,8 @@ export class StatusLists {
       of,
       since,
     ];
-    const running = statuses.filter(isRunning);
-    const lasting = statuses.filter((status) => !isRunning(status));
+    const running = statuses.filter(isBrief);
+    const lasting = statuses.filter((status) => !isBrief(status));
     const ranges = rangesOf(agent_names, lasting).map(([agent, status]) => ({
       list: lists.lasting,
       range: values(agent, status),
@@ -85,8 +85,6 @@ export class StatusLists {
 
 /** A run that has ended, and what it adds to the figures of its agent; null for nothing. */
 type CountedRun = EndedRun & Pick<RunRow, 'status_at'> & Record<'tokens' | 'seconds', number | null>;
-
-const isRunning = (status: RunStatus): boolean => status === 'created' || status === 'in-progress';
 
 /** The agents and statuses of a range. */
 const one = 'agent_name = ? AND status = ?';
@@ -130,7 +128,7 @@ const agentsIn = (index: string, where: string): string => `
  */
 function prepareEnds(db: Database) {
   const index = 'runs INDEXED BY runs_by_status_time';
-  const statuses = runStatuses.filter(isFinal).map((status) => `('${status}')`);
+  const statuses = finalStatuses.map((status) => `('${status}')`);
   const ranges = `WITH RECURSIVE agents (name) AS (${agentsIn(index, lasting)}),
     ranges (agent, ending) AS (SELECT name, column1 FROM agents CROSS JOIN (VALUES ${statuses.join(', ')}) WHERE name IS NOT NULL)`;
   const inRange = `${lasting} AND agent_name = agent AND status = ending`;
