@@ -52,6 +52,14 @@ export const Limits = Type.Object(
     sweepInterval: interval(1_000, 'Time between two checks of these times.'),
     lease: interval(15_000, 'Time after which another node executes the runs of a node that died.'),
     pollInterval: interval(5_000, 'Time between two polls for writes of other nodes, in case a notification was lost.'),
+    commitInterval: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: longestTimer,
+        description:
+          'Time between two commits of tokens; 0 commits at once. Default: 15 where nodes share the store, else 0.',
+      }),
+    ),
     requestTimeout: interval(5_000, 'Time that a request waits for a store that does not answer.'),
     storeTimeout: interval(60_000, 'Time for which a failed commit is retried, before its runs fail.'),
     sessionTtl: time(30 * 24 * hour, 'Time that a session without runs is kept after its last write.'),

@@ -79,6 +79,7 @@ export function servicesOf(
     },
   };
   const commits = new GroupCommit(reporting, {
+    interval: limits.commitInterval ?? (dispatcher.shared ? 15 : 0),
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,
     onFailure,

@@ -9,7 +9,7 @@ import { compile } from '../core/validate.ts';
 /** An object that JSON can express. */
 export type ToolInput = Readonly<Record<string, unknown>>;
 
-interface ToolFields {
+export interface ToolFields {
   /** Letters, digits, `_` and `-`: models know it by this name. */
   readonly name: string;
   readonly description: string;

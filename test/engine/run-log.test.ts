@@ -287,3 +287,62 @@ describe('a group commit', () => {
     expect(sizes).toEqual([500, 500, 200]);
   });
 });
+
+describe('a group commit with an interval', () => {
+  /** A store that counts commits, and logs in it that are at work. */
+  async function paced(interval: number) {
+    const commits: (readonly Write[])[] = [];
+    class Counting extends MemoryStore {
+      override commit(writes: readonly Write[]): Promise<Outcome[]> {
+        commits.push(writes);
+        return super.commit(writes);
+      }
+    }
+    const options = { interval, requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {}, observer: unobserved };
+    const group = new GroupCommit(new Counting(), options);
+    const logs = Array.from({ length: 3 }, () => new RunLog(group, newRow(), { input: [] }));
+    for (const log of logs) log.append('{"n":1}');
+    await Promise.all(logs.map((log) => log.flushed()));
+    commits.length = 0;
+    return { commits, logs };
+  }
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+  it('commits the tokens of several turns and runs together', async () => {
+    const { commits, logs } = await paced(60_000);
+    for (let n = 2; n < 6; n += 1) {
+      for (const log of logs) log.append(`{"n":${n}}`);
+      await turn();
+    }
+    expect(commits).toEqual([]);
+    await logs[0]?.flushed();
+    expect(commits.map((writes) => writes.map(({ lines }) => lines.length))).toEqual([[4, 4, 4]]);
+    expect(logs.map(({ durable }) => durable)).toEqual([5, 5, 5]);
+  });
+
+  it.each<[string, (log: RunLog) => void]>([
+    ['a change of status', (log) => log.append('{"n":3}', final)],
+    ['a change of the row', (log) => log.change({ attempts: 1 })],
+    ['data that belongs to the session', (log) => log.attach({ history: ['/resources/1'] })],
+    ['an event that is for a hurry', (log) => log.hurry()],
+    ['what something waits for', (log) => void log.flushed()],
+  ])('commits %s at once, with the tokens before it', async (_, work) => {
+    const { commits, logs } = await paced(60_000);
+    const [log] = logs;
+    if (log === undefined) throw new Error('there is no log');
+    log.append('{"n":2}');
+    await turn();
+    expect(commits).toEqual([]);
+    work(log);
+    await turn();
+    expect(commits).toHaveLength(1);
+    expect(log.durable).toBeGreaterThanOrEqual(2);
+  });
+
+  it('commits tokens when the interval is over', async () => {
+    const { commits, logs } = await paced(5);
+    logs[0]?.append('{"n":2}');
+    await expect.poll(() => commits.length).toBe(1);
+    expect(logs[0]?.durable).toBe(2);
+  });
+});

@@ -396,6 +396,8 @@ export class Feed {
     if (this.#next >= this.#queue.length) [this.#queue, this.#next] = [[], 0];
     if (texts.length > 0) {
       this.#writeJournal(`"give":[${texts.join(',')}]`);
+      // Values of a step may be tokens. Its end and a reply are what the next effect follows from.
+      if (deliveries.some((one) => !('value' in one))) this.#host.recorder.log.hurry();
       this.#host.recorder.noteProgress();
     }
     for (const delivery of deliveries) this.#deliver(delivery);

@@ -97,6 +97,8 @@ export class Recorder {
     } else {
       this.#run = fold(this.#run, event);
       this.log.append(line);
+      // The first token of a message is in the same turn.
+      if (event.type !== 'message.part') this.log.hurry();
     }
   }
 

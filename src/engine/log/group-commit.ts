@@ -27,6 +27,8 @@ interface WriteGroup {
 }
 
 export interface GroupCommitOptions {
+  /** Milliseconds between the begins of two commits that have nothing urgent: see `hurry`. Default 0. */
+  readonly interval?: number;
   /** Milliseconds that a request waits for a store that does not answer. */
   readonly requestTimeout: number;
   /** Milliseconds for which a failed commit is retried, before its runs fail. */
@@ -46,7 +48,8 @@ const maxFailuresPerRound = 20;
 
 /**
  * Group commit: the store gets everything that all runs append in one turn of the event loop as one commit.
- * What they append while a commit is under way goes into the next one. Readers see events only when they are durable.
+ * What they append while a commit is under way goes into the next one. Tokens wait until the interval has passed since the
+ * last commit began, so that the tokens of all runs share a commit. Readers see events only when they are durable.
  * A failed commit is retried after pauses of 50 ms to 1 s, for at most `storeTimeout`.
  */
 export class GroupCommit {
@@ -58,7 +61,14 @@ export class GroupCommit {
   #rounds = 0;
   /** The error of the last failed commit; undefined after a commit that succeeded. */
   #lastError: unknown;
+  /** Whether a round is scheduled or under way. */
   #running = false;
+  /** While the next round waits for the interval. */
+  #timer: NodeJS.Timeout | undefined;
+  /** Whether something pending must not wait for the interval. */
+  #urgent = false;
+  /** When the last commit began: `performance.now`. */
+  #lastBegan = 0;
   readonly #drainWaiters: (() => void)[] = [];
   /** When the commit that is under way, or the first of several failed ones, began: `performance.now`. */
   #busySince: number | undefined;
@@ -95,18 +105,34 @@ export class GroupCommit {
     return orUnavailable(log.flushed(), this.#options.requestTimeout);
   }
 
-  /** Schedules the log's pending writes for the end of this turn. Called once before each `takePending`. */
+  /** Schedules the log's pending writes. Called once before each `takePending`. */
   schedule(log: UncommittedLog): void {
     this.#dirty.push(log);
     if (this.#running) return;
     this.#running = true;
+    this.#begin();
+  }
+
+  /** Everything that is pending is committed at the end of this turn: not only tokens, or something waits for it. */
+  hurry(): void {
+    this.#urgent = true;
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#begin();
+  }
+
+  #begin(): void {
+    const { interval = 0 } = this.#options;
+    const rest = interval === 0 || this.#urgent ? 0 : this.#lastBegan + interval - performance.now();
+    this.#timer = rest > 0 ? setTimeout(this.#run, rest) : undefined;
     // setImmediate, not a microtask: an async generator yields its tokens in separate microtasks,
     // and all of them belong into one commit.
-    setImmediate(this.#run);
+    if (this.#timer === undefined) setImmediate(this.#run);
   }
 
   /** Resolves when no writes are pending; those that the store did not commit in time are dropped. */
   async drained(): Promise<void> {
+    this.hurry();
     if (this.#running) await new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
   }
 
@@ -117,6 +143,8 @@ export class GroupCommit {
    * of the store, because each turn of the event loop comes here while tokens are streamed.
    */
   async #commitRound(): Promise<void> {
+    this.#timer = undefined;
+    this.#urgent = false;
     let failures = 0;
     for (const groups of this.#cut(this.#takeGroups())) {
       if (failures >= maxFailuresPerRound) {
@@ -125,6 +153,7 @@ export class GroupCommit {
       }
       const writes = writesOf(groups);
       const began = performance.now();
+      this.#lastBegan = began;
       this.#busySince ??= began;
       let outcomes: Outcome[];
       try {
@@ -215,8 +244,9 @@ export class GroupCommit {
       this.#lastError = undefined;
       this.#busySince = undefined;
     }
+    if (failed) this.#urgent = true;
     if (failed || this.#dirty.length > 0) {
-      setImmediate(this.#run);
+      this.#begin();
       return;
     }
     this.#running = false;

@@ -93,7 +93,9 @@ export class RunLog implements UncommittedLog, Source {
     this.#written = row;
     this.#durable = row.last;
     this.#final = isFinal(row.status);
-    if (first.input !== undefined || first.from !== undefined) Object.assign(this.#openWrite(), first);
+    if (first.input === undefined && first.from === undefined) return;
+    Object.assign(this.#openWrite(), first);
+    this.#commits.hurry();
   }
 
   get run_id(): string {
@@ -147,7 +149,15 @@ export class RunLog implements UncommittedLog, Source {
     return this.#pendingChars;
   }
 
-  /** Appends the JSON of the next event. With a run event comes the row's new status and its times. */
+  /** Commits what is pending at the end of this turn, instead of with the next tokens. */
+  hurry(): void {
+    this.#commits.hurry();
+  }
+
+  /**
+   * Appends the JSON of the next event. With a run event comes the row's new status and its times. All events but a message's
+   * parts are for `hurry`.
+   */
   append(line: string, run?: Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'>): void {
     if (this.#outcome !== undefined) return;
     const draft = this.#openWrite(line.length);
@@ -158,6 +168,7 @@ export class RunLog implements UncommittedLog, Source {
     draft.chars += line.length;
     this.#pendingChars += line.length;
     if (run === undefined) return;
+    this.#commits.hurry();
     this.#changed = true;
     row.snapshot = row.last;
     row.status = run.status;
@@ -179,6 +190,7 @@ export class RunLog implements UncommittedLog, Source {
     if (isStatus || 'parked' in row) this.#raiseEpoch();
     else this.#openWrite();
     this.#changed = true;
+    this.#commits.hurry();
     // A run that is no longer awaiting has no due time.
     Object.assign(this.#row, row, isStatus && { due: null });
     callAll(this.#statusListeners);
@@ -191,7 +203,7 @@ export class RunLog implements UncommittedLog, Source {
     addExtras(draft, extras);
     // Until the commit: a state that a later one of the same write replaces counts as well.
     if (extras.resources !== undefined) for (const { body } of extras.resources) this.#pendingChars += body.length;
-    if (extras.journal === undefined) return;
+    if (extras.journal === undefined) return this.#commits.hurry();
     this.#resetAttempts();
     for (const { length } of extras.journal) {
       draft.chars += length;
@@ -214,7 +226,9 @@ export class RunLog implements UncommittedLog, Source {
     if (this.#pending.length + this.#inFlight.length + this.#toRecommit.length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const waiter = { resolve, reject };
-      if (this.#pending.length + this.#toRecommit.length > 0) this.#flushWaiters = append(this.#flushWaiters, waiter);
+      const isPending = this.#pending.length + this.#toRecommit.length > 0;
+      if (isPending) this.#commits.hurry();
+      if (isPending) this.#flushWaiters = append(this.#flushWaiters, waiter);
       else this.#inFlightWaiters = append(this.#inFlightWaiters, waiter);
     });
   }
@@ -303,6 +317,7 @@ export class RunLog implements UncommittedLog, Source {
     this.#inFlight = none;
     this.#flushWaiters = [...this.#inFlightWaiters.splice(0), ...this.#flushWaiters];
     if (this.#pending.length === 0) this.#commits.schedule(this);
+    this.#commits.hurry();
     this.#tail.wake();
   }
 
