@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -32,9 +32,17 @@ describe('a project of create-rivulet, with the packages as they are published',
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Makes a project, which takes Rivulet from the packed file, because the registry may have another one. */
-  const create = async (name: string, userAgent: string): Promise<string> => {
+  const create = async (name: string, userAgent: string, ...options: string[]): Promise<string> => {
     // npm sets the variable for what it runs, so the other package manager is named behind it.
-    const command = ['env', `npm_config_user_agent=${userAgent}`, 'create-rivulet', name, '--rivulet', packed];
+    const command = [
+      'env',
+      `npm_config_user_agent=${userAgent}`,
+      'create-rivulet',
+      name,
+      '--rivulet',
+      packed,
+      ...options,
+    ];
     await run(folder, ['npm', 'exec', '--yes', '--package=./create-rivulet-0.1.0.tgz', '--', ...command]);
     return join(folder, name);
   };
@@ -50,6 +58,18 @@ describe('a project of create-rivulet, with the packages as they are published',
     writeFileSync(join(project, 'agents/_again.ts'), "export { default } from './hello.ts';\n");
     expect(await run(project, ['npx', 'tsc', '--noEmit'])).not.toContain('error');
     expect(await answerOf(project)).toBe('Hello, you said: Ada');
+  });
+
+  it.each([
+    ['llm', []],
+    ['chat-ui', ['dist/index.html']],
+  ])('with the template %s installs, passes its test and tsc, and builds', async (template, built) => {
+    const project = await create(template, 'npm/11.0.0 node/v20.19.0', '--template', template);
+    await run(project, ['npm', 'install', '--no-audit', '--no-fund']);
+    expect(await run(project, ['npm', 'test'])).toMatch(/Tests +1 passed \(1\)/);
+    expect(await run(project, ['npm', 'run', 'check'])).not.toContain('error');
+    if (built.length > 0) await run(project, ['npm', 'run', 'build']);
+    for (const path of built) expect(existsSync(join(project, path))).toBe(true);
   });
 
   it('installs with pnpm, passes its test and tsc, and answers', async () => {

@@ -19,6 +19,26 @@ describe.concurrent('create-rivulet', () => {
     expect(read(cwd, 'My Agents/agents/hello.test.ts')).toContain("from './hello.js'");
   });
 
+  it('writes an agent of a language model, and a chat page, with their packages', async (t) => {
+    const cwd = emptyFolder(t);
+    await create(cwd, ['chat', '--template', 'chat-ui']);
+    const { scripts, dependencies, devDependencies } = JSON.parse(read(cwd, 'chat/package.json'));
+    expect(scripts['dev:page']).toBe('vite');
+    expect([dependencies.openai, devDependencies.ai]).toEqual([
+      rivulet.devDependencies.openai,
+      rivulet.devDependencies.ai,
+    ]);
+    expect(read(cwd, 'chat/page/main.tsx')).toContain("?? 'assistant'");
+    expect(read(cwd, 'chat/.env.example')).toContain('OPENAI_BASE_URL');
+  });
+
+  it('refuses a template that there is not', async (t) => {
+    await expect(create(emptyFolder(t), ['chat', '--template', 'vue'])).rejects.toMatchObject({
+      code: 2,
+      stderr: 'create-rivulet: --template vue: expected one of hello, llm, chat-ui\n',
+    });
+  });
+
   it('has the version of Rivulet', () => {
     expect(JSON.parse(read('packages/create-rivulet/package.json')).version).toBe(rivulet.version);
   });

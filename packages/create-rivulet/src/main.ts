@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { shellQuote } from '../../../src/cli/sanitize.ts';
 import { type PackageManager, packageManager, scriptCommand } from './package-manager.ts';
 import { packageName, projectFiles } from './project.ts';
+import { isTemplate, type Template, templates } from './templates.ts';
 
 const help = `Usage: npm create rivulet [folder] [-- options]
 
@@ -13,6 +14,7 @@ Makes a project with an agent and its test. Without a folder, it asks for one on
 current folder.
 
   --force         write into a folder that is not empty, and replace files of the same name
+  --template NAME what it begins with: ${Object.keys(templates).join(', ')} (default hello)
   --rivulet FILE  use the Rivulet that npm pack has written into this file, which is copied into the project
   --help          print this text`;
 
@@ -23,18 +25,23 @@ async function create(): Promise<void> {
     options: {
       force: { type: 'boolean', default: false },
       rivulet: { type: 'string' },
+      template: { type: 'string', default: 'hello' },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return console.log(help);
   if (positionals.length > 1) throw new Error(`expected one folder, got ${positionals.join(' ')}`);
+  const { template } = values;
+  if (!isTemplate(template))
+    throw new Error(`--template ${template}: expected one of ${Object.keys(templates).join(', ')}`);
   const folder = resolve(positionals[0] ?? (await askFolder()));
   if (!values.force && !(await isEmpty(folder))) {
     throw new Error(`${folder} is not empty; choose another folder, or add --force to replace files of the same name`);
   }
   const packed = values.rivulet === undefined ? undefined : await packedFile(values.rivulet);
   const manager = packageManager(process.env.npm_config_user_agent);
-  const files = projectFiles(packageName(basename(folder)), manager, packed && `file:./${basename(packed)}`);
+  const from: Template = templates[template];
+  const files = projectFiles(packageName(basename(folder)), manager, from, packed && `file:./${basename(packed)}`);
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);

@@ -1,8 +1,6 @@
 import rivulet from '../../../package.json' with { type: 'json' };
-import { firstAgent } from '../../../src/cli/first-agent.ts';
 import { type PackageManager, programCommand, scriptCommand, settings } from './package-manager.ts';
-
-const agent = 'hello';
+import { type Template, versionsOf } from './templates.ts';
 
 /**
  * The files of a new project, by path. This version of Rivulet is tested with the versions in them. `version` is the version
@@ -11,6 +9,7 @@ const agent = 'hello';
 export const projectFiles = (
   name: string,
   manager: PackageManager,
+  template: Template,
   version = rivulet.version,
 ): Readonly<Record<string, string>> => ({
   'package.json': json({
@@ -18,13 +17,15 @@ export const projectFiles = (
     version: '0.1.0',
     private: true,
     type: 'module',
-    scripts: { start: 'rivulet serve', dev: 'rivulet serve --watch', test: 'vitest run', check: 'tsc' },
-    dependencies: { rivulet: version, rxjs: rivulet.dependencies.rxjs },
-    devDependencies: {
-      '@types/node': rivulet.devDependencies['@types/node'],
-      typescript: rivulet.devDependencies.typescript,
-      vitest: rivulet.devDependencies.vitest,
+    scripts: {
+      start: 'rivulet serve',
+      dev: 'rivulet serve --watch',
+      test: 'vitest run',
+      check: 'tsc',
+      ...template.scripts,
     },
+    dependencies: { rivulet: version, ...versionsOf(['rxjs', ...(template.dependencies ?? [])]) },
+    devDependencies: versionsOf(['@types/node', 'typescript', 'vitest', ...(template.devDependencies ?? [])]),
     ...(manager.name === 'npm' && { allowScripts: rivulet.allowScripts }),
   }),
   'tsconfig.json': json({
@@ -37,13 +38,14 @@ export const projectFiles = (
       skipLibCheck: true,
       noEmit: true,
       allowImportingTsExtensions: true,
+      ...(template.folders && { jsx: 'react-jsx', lib: ['es2023', 'dom', 'dom.iterable'] }),
     },
-    include: ['agents'],
+    include: ['agents', ...(template.folders ?? [])],
   }),
-  ...firstAgent(agent),
+  ...template.files,
   ...settings(manager, rivulet.allowScripts),
   '.gitignore': 'node_modules/\ndata/\n.env\n*.log\n',
-  'README.md': readme(name, manager),
+  'README.md': readme(name, manager, template),
 });
 
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
@@ -56,14 +58,14 @@ export const packageName = (folder: string): string =>
     .replace(/^[._-]+|-+$/g, '')
     .slice(0, 214) || 'my-agents';
 
-const readme = (name: string, manager: PackageManager): string => `# ${name}
+const readme = (name: string, manager: PackageManager, { agent, folders, files }: Template): string => `# ${name}
 
 Agents on [Rivulet](node_modules/rivulet/README.md).
 
 | Command | Does |
 | --- | --- |
 | \`${manager.name} install\` | installs the packages |
-| \`${scriptCommand(manager, 'dev')}\` | serves \`agents/\` at http://127.0.0.1:8000, and loads them again when they change |
+${'.env.example' in files ? '| `cp .env.example .env` | makes the file for the address, the key and the name of your model |\n' : ''}| \`${scriptCommand(manager, 'dev')}\` | serves \`agents/\` at http://127.0.0.1:8000${folders ? ', and the page at http://127.0.0.1:5173' : ''}, and loads them again when they change |
 | \`${programCommand(manager)} rivulet run ${agent} Ada\` | runs the agent \`${agent}\` on the terminal |
 | \`${programCommand(manager)} rivulet new NAME\` | adds an agent and its test |
 | \`${scriptCommand(manager, 'test')}\` | runs the tests |
