@@ -1,6 +1,6 @@
 // An entry of its own: a page that uses the AI SDK needs nothing else of this package. Written for its size, which a test
 // limits.
-import { onWake, wakeTime } from './wake.ts';
+import { onSilentWake, onWake } from './wake.ts';
 
 export interface ResumingFetchOptions {
   /** Default: the global `fetch`. */
@@ -67,10 +67,7 @@ export function resumingFetch({
         let text = '';
         let reads = 0;
         const leave = () => void reader.cancel().catch(() => {});
-        const asleep = onWake(() => {
-          const read = reads;
-          setTimeout(() => read === reads && leave(), wakeTime);
-        });
+        const asleep = onSilentWake(() => reads, leave);
         try {
           for (;;) {
             reads++;

@@ -1,5 +1,5 @@
 import { broken, failure } from './client-error.ts';
-import { onWake, wakeTime } from './wake.ts';
+import { onSilentWake, wakeTime } from './wake.ts';
 
 /** The longest delay of a timer; with a longer one it would fire at once. */
 const maxDelay = 2 ** 31 - 1;
@@ -42,18 +42,10 @@ export class IdleTimeout {
 
   /** When the page is back, a wait that goes on for longer than a moment is over. Returns an unsubscribe function. */
   expireAfterWake(): () => void {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const unsubscribe = onWake(() => {
-      const expire = this.#expire;
-      clearTimeout(timer);
-      timer = setTimeout(() => {
-        if (this.#expire === expire) expire?.(wakeTime);
-      }, wakeTime);
-    });
-    return () => {
-      clearTimeout(timer);
-      unsubscribe();
-    };
+    return onSilentWake(
+      () => this.#expire,
+      () => this.#expire?.(wakeTime),
+    );
   }
 }
 

@@ -102,8 +102,8 @@ export class Access {
    * @throws RivuletError `scope_missing`, `run_unknown`, `log_removed`
    */
   async diagnostics(run_id: string, after: number, chars: number): Promise<{ diagnostics: string[]; next?: number }> {
-    if (!this.#isAdmin) throw fail('scope_missing', 'admin');
     await this.#agentOf(run_id);
+    if (!this.#isAdmin) throw fail('scope_missing', 'admin');
     const page = await this.#engine.diagnostics(run_id, after, chars);
     for (const diagnostic of page.diagnostics) this.count(diagnostic);
     return page;

@@ -70,6 +70,7 @@ describe('resumingFetch', () => {
       const { fetch, calls } = answering(streamed('id: 1.1\ndata: a\n\n', 'stay'), streamed(`id: 2.1\n${done}`));
       const response = await resumingFetch({ fetch, delay: 1 })('/ai/echo', post());
       const text = response.text();
+      // The first frame comes after the event: it had come before the page was away.
       page.dispatchEvent(
         event === 'pageshow' ? Object.assign(new Event(event), { persisted: true }) : new Event(event),
       );

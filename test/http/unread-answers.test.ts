@@ -55,6 +55,7 @@ const entries: Readonly<Record<string, 'small' | ((ids: Ids) => Read)>> = {
   'GET /runs': 'small',
   'GET /runs/:run_id': ({ run }) => ({ path: `/runs/${run}` }),
   'DELETE /runs/:run_id': 'small',
+  'GET /runs/:run_id/diagnostics': 'small',
   'GET /runs/:run_id/events': ({ run }) => ({ path: `/runs/${run}/events`, pieces: true }),
   'POST /runs/:run_id/stream-ticket': 'small',
   'GET /sessions/:session_id': 'small',
