@@ -454,6 +454,7 @@ export class Execution implements Observer<AgentOutput>, Output {
   /** The end of a cancelled run: its agent has cleaned up, or cannot go on. */
   #cancelled(): void {
     if (this.#state !== 'cancelling' && this.#state !== 'open') return;
+    this.#recorder.endReplay();
     if (this.run.status !== 'cancelling') this.#recorder.repeatCancel();
     this.#addToHistory('cancelled');
     this.#changeStatus('cancelled');
