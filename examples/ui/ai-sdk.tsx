@@ -17,10 +17,23 @@ function Chat({ api, id, before }: { api: string; id: string; before: UIMessage[
     messages: before,
     // The turn under way, which `before` does not have.
     resume: true,
-    transport: new DefaultChatTransport({ api, body: { approvals: true }, fetch: resumingFetch() }),
+    transport: new DefaultChatTransport({
+      api,
+      body: { approvals: true },
+      // A run whose page has left for good is cancelled, and "Again" drops a run that has not ended.
+      headers: { 'On-Disconnect': 'grace=10' },
+      fetch: resumingFetch(),
+    }),
     sendAutomaticallyWhen: (chat) =>
       lastAssistantMessageIsCompleteWithToolCalls(chat) || lastAssistantMessageIsCompleteWithApprovalResponses(chat),
   });
+  // `stop` alone closes the connection, and the agent would go on for the time of grace.
+  const end = async () => {
+    const answer = messages.at(-1);
+    await stop();
+    // The id of an answer is the id of its run. Before its first chunk there is none.
+    if (answer?.role === 'assistant') await fetch(`/runs/${answer.id}/cancel`, { method: 'POST' });
+  };
   const question = (part: DynamicToolUIPart) => {
     const { toolCallId, toolName, state, input, approval } = part;
     const asked = toolName === 'await' ? Object(input).message : `${toolName} ${JSON.stringify(input)}`;
@@ -61,7 +74,7 @@ function Chat({ api, id, before }: { api: string; id: string; before: UIMessage[
           Again
         </button>
       ) : (
-        <button type="button" onClick={stop}>
+        <button type="button" onClick={end}>
           Stop
         </button>
       )}

@@ -76,7 +76,10 @@ export interface ToolOptions {
 export interface AgentSession {
   /** uuid */
   readonly id: string;
-  /** The messages of the session's completed runs, without interrupted ones, oldest first; read when subscribed to. */
+  /**
+   * The messages of the session's runs that are over, without interrupted ones, oldest first; read when subscribed to. The
+   * last answer of a run that was cancelled or has failed has that as its `finish_reason`.
+   */
   readonly history: Observable<Message>;
   /** The state that a run of this session stored last, or undefined. */
   state<T>(): Promise<T | undefined>;

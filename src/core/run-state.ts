@@ -43,10 +43,18 @@ export const isInterrupted = ({ finish_reason }: Pick<Message, 'finish_reason'>)
 export const cutOffNotes: Readonly<Record<CutOff, string>> = {
   length: 'This answer was cut off: it came to the limit of tokens.',
   content_filter: 'This answer was cut off by a content filter.',
+  cancelled: 'This answer was stopped before its end.',
+  failed: 'This answer ended with an error.',
 };
 
 /** A reason for which a message is the last that was said: nothing says it anew. */
 export type CutOff = Exclude<FinishReason, 'interrupted'>;
+
+/** A reason that the server of a model has given, and that protocols of models have a word for. */
+export type ModelCutOff = Exclude<CutOff, 'cancelled' | 'failed'>;
+
+export const isModelCutOff = (cutOff: CutOff | undefined): cutOff is ModelCutOff =>
+  cutOff === 'length' || cutOff === 'content_filter';
 
 /** Why a message that nothing says anew is not whole; undefined where it is. */
 export const cutOffOf = ({ finish_reason }: Pick<Message, 'finish_reason'>): CutOff | undefined =>
@@ -114,6 +122,20 @@ export function transcriptOf({ output, questions = [] }: Pick<Run, 'output' | 'q
     if (reply !== undefined) messages.push(reply.message);
   }
   return [...messages, ...output.slice(at)];
+}
+
+/**
+ * What a run that is over adds to its session's history after its input. The answer of a run that was cancelled or has failed
+ * says so: its last message, or an empty one where the run ended before it or at a question.
+ */
+export function historyOf(run: Pick<Run, 'agent_name' | 'status' | 'output' | 'questions'>, now: string): Message[] {
+  const { agent_name, status, output } = run;
+  const messages = transcriptOf(run);
+  if (status !== 'cancelled' && status !== 'failed') return messages;
+  const said = output.at(-1);
+  const isLast = said !== undefined && said === messages.at(-1) && said.finish_reason === undefined;
+  const { completed_at = now, ...last } = isLast ? said : { role: `agent/${agent_name}`, parts: [], created_at: now };
+  return [...(isLast ? messages.slice(0, -1) : messages), { ...last, completed_at, finish_reason: status }];
 }
 
 /** The pure reducer: (Run, Event) → Run. Copies only what the event touches, so a UI can compare by identity. */

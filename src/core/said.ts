@@ -1,6 +1,7 @@
 import type { Message, MessagePart } from '../schema/message.ts';
 import { isObject } from './json.ts';
 import { textOf } from './parts.ts';
+import { cutOffOf } from './run-state.ts';
 import { isCallOnly, type OpenCall, type ToolResult, toolChange } from './tool-calls.ts';
 
 /** A call of a tool, for a model that reads the conversation. */
@@ -68,6 +69,8 @@ export function saidIn(messages: readonly Message[]): Said[] {
       const call = calls.get(begun);
       if (change.result !== undefined && call !== undefined) call.result = change.result;
     }
+    // An answer that was stopped before its first word is one: the model sees that the user got none.
+    if (cutOffOf(message) !== undefined) last ??= add();
     if (last !== undefined) last.ends = true;
   }
   return all;

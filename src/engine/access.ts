@@ -147,6 +147,12 @@ export class Access {
     return this.#within(run_id, () => this.#engine.remove(run_id));
   }
 
+  /** See `dropRuns`. @throws RivuletError `run_unknown`, `log_removed`, `not_final` */
+  async drop(run_ids: readonly string[], cancels: boolean): Promise<void> {
+    for (const run_id of run_ids) await this.#agentOf(run_id);
+    return this.#engine.drop(run_ids, cancels);
+  }
+
   /** @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid` */
   async stream(run_id: string, options: AccessCursorOptions = {}): Promise<RunStream> {
     await this.#budget.turn();

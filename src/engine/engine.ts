@@ -24,6 +24,7 @@ import { manifestsOf } from './registry.ts';
 import { cancelRun } from './runs/cancel.ts';
 import { ConnectedReaders } from './runs/connected-readers.ts';
 import { type AcceptedRun, createRun, type RunOptions } from './runs/create.ts';
+import { dropRuns } from './runs/drop.ts';
 import { eraseOwner } from './runs/erase.ts';
 import { Executor } from './runs/executor.ts';
 import { expireRuns, sweeper } from './runs/expiry.ts';
@@ -320,6 +321,11 @@ export class Engine {
   async remove(run_id: string): Promise<void> {
     const row = await this.#services.active.row(run_id);
     if (!(await this.#store.remove(run_id))) throw fail('not_final', run_id, row.status);
+  }
+
+  /** Deletes runs from the end of a conversation. See `dropRuns`. @throws RivuletError `not_final` */
+  drop(run_ids: readonly string[], cancels: boolean): Promise<void> {
+    return dropRuns(this.#services, run_ids, cancels);
   }
 
   /**

@@ -77,10 +77,17 @@ export type Role = Static<typeof Role>;
 
 /**
  * Why a message is not whole. `interrupted`: its process died, and the work that said it was done again after that. `length`:
- * its model came to a limit of tokens. `content_filter`: a filter of its model's server ended it.
+ * its model came to a limit of tokens. `content_filter`: a filter of its model's server ended it. `cancelled` and `failed`: so
+ * its run ended. Only the history of a session has these two, because in a run its status says it.
  */
 export const FinishReason = Type.Union(
-  [Type.Literal('interrupted'), Type.Literal('length'), Type.Literal('content_filter')],
+  [
+    Type.Literal('interrupted'),
+    Type.Literal('length'),
+    Type.Literal('content_filter'),
+    Type.Literal('cancelled'),
+    Type.Literal('failed'),
+  ],
   { $id: 'FinishReason', description: 'why the message is not whole; absent where it is' },
 );
 export type FinishReason = Static<typeof FinishReason>;

@@ -1,7 +1,7 @@
 import { type Input, toMessages } from '../client/input.ts';
 import type { Agent } from '../core/agent.ts';
 import { textOf } from '../core/parts.ts';
-import { transcriptOf } from '../core/run-state.ts';
+import { historyOf, isFinal } from '../core/run-state.ts';
 import type { Message, MessageInput, MessagePart } from '../schema/message.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
 import {
@@ -58,8 +58,9 @@ async function runOnce(agent: Agent, input: Input, options: RunAgentOptions): Pr
       ...followed,
       text: textOf(output),
       parts: output.flatMap(({ parts }) => parts),
-      history:
-        status === 'completed' ? [...history, ...toMessages(input), ...transcriptOf(followed.run)] : [...history],
+      history: isFinal(status)
+        ? [...history, ...toMessages(input), ...historyOf(followed.run, new Date().toISOString())]
+        : [...history],
       state: await stateOf(store, session_id),
     };
   } finally {

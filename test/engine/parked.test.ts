@@ -164,11 +164,13 @@ describe('a durable run whose agent does not repeat it after a deploy', () => {
   it('fails with await_timeout when its question expires', async () => {
     const brief: AgentFunction = (_, context) =>
       concat(of('Hello. '), context.await('Your name?', { expiresIn: 3_600_000 }).pipe(map(() => 'x')));
+    // Two hours ago. Ids that are made ahead of the clock would stay ahead.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 7_200_000 });
+    onTestFinished(() => void vi.useRealTimers());
     const { store, run_id } = await asked(brief);
     const engine = await start(store, () => of('Goodbye. '));
     await parkedRow(store, run_id);
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 7_200_000 });
-    onTestFinished(() => void vi.useRealTimers());
+    vi.useRealTimers();
     let ended = await runOf(engine, run_id);
     for (; ended.status === 'awaiting'; ended = await runOf(engine, run_id)) await turn();
     expect(ended).toMatchObject({ status: 'failed', error: { data: { reason: 'await_timeout' } } });

@@ -110,8 +110,32 @@ inBrowser('the chat of the AI SDK in the examples', () => {
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByRole('button', { name: 'Again' }).waitFor();
     expect([await answers(page).allTextContents(), wrong]).toEqual([['One, '], []]);
-    tap.complete();
     await page.close();
+  });
+
+  it('ends the work of the agent by Stop, also for a page that watches, and then answers anew', async () => {
+    const { page, wrong } = await open('tap');
+    const { subscriptions, unsubscriptions } = tap;
+    await say(page, 'Say something', 'go');
+    await expect.poll(() => tap.subscriptions).toBe(subscriptions + 1);
+    tap.push('One, ');
+    await page.getByText('One,').waitFor();
+    const other = await newPage();
+    await other.goto(page.url());
+    await other.getByText('One,').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await other.getByRole('button', { name: 'Again' }).waitFor();
+    await expect.poll(() => tap.unsubscriptions).toBe(unsubscriptions + 1);
+    await page.getByRole('button', { name: 'Again' }).click();
+    await expect.poll(() => tap.subscriptions).toBe(subscriptions + 2);
+    tap.push('Two.');
+    tap.complete();
+    await page.getByText('Two.', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Again' }).waitFor();
+    await page.reload();
+    await page.getByText('Two.', { exact: true }).waitFor();
+    expect([await answers(page).allTextContents(), wrong]).toEqual([['Two.'], []]);
+    for (const one of [page, other]) await one.close();
   });
 
   it('shows the error of the server', async () => {

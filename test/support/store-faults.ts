@@ -72,8 +72,9 @@ async function followed(store: Store, caller: Caller, seen: readonly Event[]): P
   expect(events).toEqual(seen);
   const session_id = runs.find(({ agent_name }) => agent_name === 'echo')?.session_id;
   const session = JSON.parse((await caller.ask('GET', `/sessions/${session_id}`)).body);
-  // Input and output of its three completed runs; the one that awaited has two output messages, a question and a reply.
-  expect(session.history).toHaveLength(9);
+  // Input and output of its three completed runs, of which the one that awaited has two output messages, a question and a
+  // reply; and of the cancelled run, whose output is empty.
+  expect(session.history).toHaveLength(11);
   expect((await caller.ask('GET', new URL(session.state).pathname)).body).toBe('{"paid":true}');
   expect((await caller.ask('GET', '/agents/echo')).status).toBe(200);
   expect(await store.unfinished(undefined, '', 10)).toEqual([]);

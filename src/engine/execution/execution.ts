@@ -5,7 +5,7 @@ import { errorOf, fail, isOwnError, type RivuletError } from '../../core/errors.
 import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
 import { messagesOf, type RunInput, requestOf } from '../../core/request.ts';
-import { isFinal, isSettled, transcriptOf } from '../../core/run-state.ts';
+import { historyOf, isFinal, isSettled } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event, GenericEvent } from '../../schema/event.ts';
@@ -261,8 +261,6 @@ export class Execution implements Observer<AgentOutput>, Output {
       this.#awaits?.forget();
       encodeOnce(() => {
         for (const event of this.#recorder.closing()) this.#emit(event);
-        const messages = [...messagesOf(this.#input), ...transcriptOf(this.run)];
-        this.log.attach(this.#services.sessions.messageExtras(this.log.row.session_id, this.run.run_id, messages));
         this.#finish('completed');
       });
     });
@@ -456,7 +454,9 @@ export class Execution implements Observer<AgentOutput>, Output {
   /** The end of a cancelled run: its agent has cleaned up, or cannot go on. */
   #cancelled(): void {
     if (this.#state !== 'cancelling' && this.#state !== 'open') return;
+    this.#recorder.endReplay();
     if (this.run.status !== 'cancelling') this.#recorder.repeatCancel();
+    this.#addToHistory('cancelled');
     this.#changeStatus('cancelled');
     this.#close('final', { as: 'ended', reason: 'the run was cancelled' });
   }
@@ -471,10 +471,20 @@ export class Execution implements Observer<AgentOutput>, Output {
   }
 
   #finish(status: 'completed' | 'failed', error?: ErrorBody): void {
+    this.#addToHistory(status);
     this.log.attach({ ended: { tokens: this.#tokens.total, seconds: this.#times.worked / 1000 } });
     this.#changeStatus(status, error && { error });
     this.#close('final', { as: 'ended', reason: 'the run is over' });
     this.#unstarted.report(this.run.run_id, () => this.#log());
+  }
+
+  /** In the commit of the run's end, so that the next turn knows it. */
+  #addToHistory(status: 'completed' | 'failed' | 'cancelled'): void {
+    if (status !== 'completed') this.#recorder.endReplay();
+    const { sessions, now } = this.#services;
+    const { row } = this.log;
+    const messages = [...messagesOf(this.#input), ...historyOf({ ...this.run, status }, now())];
+    this.log.attach(sessions.messageExtras(row.session_id, row.run_id, messages));
   }
 
   /** Every end of an execution comes here. From now on the agent's output is ignored, and it can start no work. */

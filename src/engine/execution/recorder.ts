@@ -125,7 +125,7 @@ export class Recorder {
   changeStatus(status: RunStatus, change: StatusChange = {}): void {
     const before = this.#run.status;
     if (!canBecome(before, status)) throw new Error(`a run cannot go from ${before} to ${status}`);
-    if (status === 'cancelling' || status === 'failed' || status === 'cancelled') this.#endReplay();
+    if (status === 'cancelling' || status === 'failed' || status === 'cancelled') this.endReplay();
     this.progress += 1;
     if (status === 'cancelling') {
       this.repeatCancel();
@@ -180,7 +180,7 @@ export class Recorder {
   }
 
   /** Ends a replay early: folds the rest of the log into the Run, whose status the caller then changes. */
-  #endReplay(): void {
+  endReplay(): void {
     for (const logged of this.#replay?.rest() ?? []) {
       if (logged.type === 'message.part') this.#countPart();
       this.#run = fold(this.#run, logged);

@@ -1,6 +1,7 @@
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
-import { isFinal } from '../../core/run-state.ts';
-import { type RunRow, rowAfter, type Write } from '../../core/store.ts';
+import { messagesOf } from '../../core/request.ts';
+import { historyOf, isFinal } from '../../core/run-state.ts';
+import { type Extras, type RunRow, rowAfter, type Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import { cancelEntry } from '../execution/replay.ts';
@@ -133,9 +134,17 @@ export async function endStoredRun(services: RunServices, row: RunRow, error?: E
   await commitEnd(services, row, run, error);
 }
 
+/** What the end of a run adds to the history of its session, as an execution does. */
+async function historyExtras({ store, executions }: RunServices, { row }: Write, run: Run): Promise<Extras> {
+  const { run_id, session_id, status } = row;
+  const input = messagesOf((await store.input(run_id)) ?? []);
+  const messages = [...input, ...historyOf({ ...run, status }, executions.now())];
+  return executions.sessions.messageExtras(session_id, run_id, messages);
+}
+
 /**
- * Writes the end of a run. The final event repeats the output, and what was asked and replied: where the store can never
- * take that, the run ends without it, and the events before have it. Where the store takes no webhook of the end either,
+ * Writes the end of a run. The final event and the session's history repeat the output, and what was asked and replied: where
+ * the store can never take that, the run ends without it, and the events before have it. Where the store takes no webhook of the end either,
  * the run loses its targets. Returns false if the run was written to meanwhile.
  * @throws RivuletError `store_failed` where the store takes no end, `store_unavailable`
  */
@@ -151,7 +160,8 @@ async function commitEnd(services: RunServices, row: RunRow, run: Run, error?: E
   if (row.targets !== null) attempts.push([untargeted, bare]);
   for (const [from, said] of attempts) {
     if (from === untargeted && !(await store.setTargets(row.run_id, row.targets, null))) return false;
-    const end = endingWrite(from, said, executions.now(), error);
+    const written = endingWrite(from, said, executions.now(), error);
+    const end = said === bare ? written : { ...written, ...(await historyExtras(services, written, said)) };
     const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
     if (typeof outcome !== 'object') return outcome === 'taken';
     cause = outcome.rejected;

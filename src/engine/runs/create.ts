@@ -51,8 +51,11 @@ export interface RunOptions {
   readonly targets?: readonly PushTarget[];
   /** The trace context of the request. */
   readonly trace?: TraceHeaders;
-  /** Done before a run is stored, when its request is good and its session admits it; not again for a repeated request. */
-  readonly prepare?: () => Promise<void>;
+  /**
+   * Done before a run is stored, when its request is good and its session admits it; not again for a repeated request.
+   * `cancels`: the request asks to cancel what it replaces, with its `if_busy` or its `on_disconnect`.
+   */
+  readonly prepare?: (cancels: boolean) => Promise<void>;
 }
 
 /** The engine's result for a request that creates or resumes a run. */
@@ -144,7 +147,7 @@ function planOf(
 async function admitRun(services: RunServices, plan: Plan): Promise<AcceptedRun> {
   for (let attempt = 1; ; attempt += 1) {
     const admission = await services.queue.admit(plan.session_id, plan.if_busy);
-    if (attempt === 1) await plan.runOptions.prepare?.();
+    if (attempt === 1) await plan.runOptions.prepare?.(cancelsOthers(plan));
     else await passNewest(services, plan.session_id);
     try {
       return await storeRun(services, plan, admission);
@@ -267,6 +270,12 @@ async function interruptAgain(
 const ifBusyOf = ({ if_busy }: RunOptions, agent: Agent | undefined): IfBusy =>
   if_busy ?? agent?.options.if_busy ?? 'parallel';
 
+const onDisconnectOf = ({ on_disconnect }: RunOptions, options: Agent['options']): OnDisconnect =>
+  on_disconnect ?? options.on_disconnect ?? 'continue';
+
+const cancelsOthers = ({ if_busy, runOptions, agent: { options } }: Plan): boolean =>
+  if_busy === 'interrupt' || onDisconnectOf(runOptions, options) !== 'continue';
+
 function requestedSession({ session_id, session }: RunCreateRequest): string {
   const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];
   if (a !== undefined && b !== undefined && a !== b) throw fail('session_mismatch', a, b);
@@ -296,7 +305,7 @@ const newRow = (
   due: null,
   rests_at: null,
   parked: null,
-  on_disconnect: runOptions.on_disconnect ?? options.on_disconnect ?? 'continue',
+  on_disconnect: onDisconnectOf(runOptions, options),
   last: 0,
   snapshot: 0,
 });

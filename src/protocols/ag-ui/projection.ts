@@ -45,6 +45,9 @@ export const runStarted = ({ threadId, runId, modern }: AgUiRun, run_id: string)
     metadata: { run_id },
   });
 
+/** The event at which TanStack AI runs a tool of its own. */
+export const toolAvailable = 'tool-input-available';
+
 /** A run's error as an event of the protocol: what the agent or the server calls it, and its text. */
 export const runError = ({ code, message, data }: ErrorBody): { type: string; message: string; code: string } => {
   const own = data?.code ?? data?.reason;
@@ -277,8 +280,8 @@ class Group {
     if (asked.tool !== undefined && tools.includes(asked.tool.name)) {
       const { name, input = {} } = asked.tool;
       this.#call(this.#id, name, input);
-      // TanStack AI runs its tools at this event; others at the end of the run.
-      this.#custom('tool-input-available', { toolCallId: this.#id, toolName: name, input });
+      // Other clients run their tools at the end of the run.
+      this.#custom(toolAvailable, { toolCallId: this.#id, toolName: name, input });
       this.#finish(run, modern ? { type: 'success', pendingToolCallIds: [this.#id] } : undefined);
       return;
     }

@@ -236,7 +236,7 @@ async function transcriptAt(own: Access, run_id: string, run: AgUiRun, place: Po
   const request = await own.request(run_id);
   const { input }: Pick<RunDetails, 'input'> =
     request.protocol === 'ag-ui' ? { input: [] } : JSON.parse(await own.details(run_id));
-  const transcript = new Transcript(request, input);
+  const transcript = new Transcript(request, input, run.modern);
   const projector = new Projector(agUiFrames(run));
   if (place.event === 0) return transcript;
   for await (const { first, lines } of await own.stream(run_id, { seen: place.event, until: 'now' })) {

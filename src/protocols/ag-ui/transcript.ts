@@ -5,13 +5,14 @@ import type { AgentRequest } from '../../core/request.ts';
 import type { Position } from '../../http/sse/projection.ts';
 import type { RunEvent } from '../../schema/event.ts';
 import type { Message } from '../../schema/message.ts';
-import { type AgUiRun, runStarted } from './projection.ts';
+import { clientMessage } from './client-message.ts';
+import { type AgUiRun, runStarted, toolAvailable } from './projection.ts';
 
 /** A message as clients keep it. */
 interface ClientMessage {
   readonly id: string;
   readonly role: string;
-  content?: string;
+  content?: string | readonly object[];
   toolCalls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[];
   readonly toolCallId?: string;
   readonly error?: string;
@@ -29,6 +30,8 @@ interface Folded {
   readonly content: string;
   readonly snapshot: unknown;
   readonly metadata?: object;
+  readonly name: string;
+  readonly value: { readonly toolCallId?: unknown };
 }
 
 const opens = /^(TEXT_MESSAGE|TOOL_CALL|REASONING_MESSAGE|REASONING)_START$/;
@@ -43,6 +46,8 @@ export class Transcript {
   state: unknown;
   /** Whether the run of the client has begun, and not ended. */
   started = false;
+  /** Events that are in no message: files, data, citations and the agent's own. */
+  readonly #customs: { readonly data: string; readonly toolCallId: unknown }[] = [];
   readonly #open = new Map<string, string>();
   readonly #said = new Map<string, ClientMessage>();
   readonly #calls = new Map<string, { arguments: string }>();
@@ -50,10 +55,12 @@ export class Transcript {
   #unanswered: string | undefined;
   #asked: string | undefined;
 
-  /** Begins with the messages and the state of the client's request. */
-  constructor({ protocol, metadata, state }: AgentRequest, input: readonly Message[]) {
+  /**
+   * Begins with the messages and the state of the client's request, or with the input of a run that was made in another protocol.
+   */
+  constructor({ protocol, metadata, state }: AgentRequest, input: readonly Message[], modern = true) {
     const given = protocol === 'ag-ui' ? metadata?.messages : undefined;
-    this.messages = Array.isArray(given) ? [...given] : input.map(plainMessage);
+    this.messages = Array.isArray(given) ? [...given] : input.map((message, n) => clientMessage(message, n, modern));
     // Patches change it in place.
     this.state = structuredClone(state);
   }
@@ -61,6 +68,11 @@ export class Transcript {
   /** The events that open again what is open, in their order. */
   get open(): string[] {
     return [...this.#open.values()];
+  }
+
+  /** What a client has seen beside the messages and the state, in its order. */
+  get customs(): string[] {
+    return this.#customs.map(({ data }) => data);
   }
 
   /** Takes an event of the log and its frames. */
@@ -74,6 +86,9 @@ export class Transcript {
     const toolCallId = this.#asked;
     this.#asked = undefined;
     if (toolCallId === undefined || await_resume === undefined) return;
+    // The tool has run: a client that saw its event again would run it again.
+    const ran = this.#customs.findIndex((custom) => custom.toolCallId === toolCallId);
+    if (ran >= 0) this.#customs.splice(ran, 1);
     const { message } = await_resume;
     const id = 'id' in message ? message.id : undefined;
     const error = 'error' in message ? message.error : undefined;
@@ -132,6 +147,9 @@ export class Transcript {
         return;
       case 'STATE_DELTA':
         this.#patch(delta);
+        return;
+      case 'CUSTOM':
+        this.#customs.push({ data, toolCallId: event.name === toolAvailable ? event.value.toolCallId : undefined });
     }
   }
 
@@ -142,7 +160,7 @@ export class Transcript {
 
   #append(id: string, delta: string): void {
     const message = this.#said.get(id);
-    if (message !== undefined) message.content += delta;
+    if (message !== undefined) message.content = `${message.content}${delta}`;
   }
 
   #mark({ messageId, metadata }: Folded): void {
@@ -177,10 +195,10 @@ export class Transcript {
 
 /**
  * The frames with which a reader begins at a place: they start the run, and what is open there. A reader without a cursor
- * gets the state and the messages as well.
+ * gets the state, the messages and the events that are in neither as well.
  */
 export function leadOf(
-  { state, messages, open }: Transcript,
+  { state, messages, customs, open }: Transcript,
   run: AgUiRun,
   run_id: string,
   { from, cursor }: { readonly from: Position; readonly cursor: Position | undefined },
@@ -189,16 +207,10 @@ export function leadOf(
     ...(state === undefined ? [] : [{ type: 'STATE_SNAPSHOT', snapshot: state }]),
     { type: 'MESSAGES_SNAPSHOT', messages },
   ];
-  const data = [runStarted(run, run_id), ...(cursor === undefined ? snapshots.map(toLine) : []), ...open];
+  const before = cursor === undefined ? [...snapshots.map(toLine), ...customs] : [];
+  const data = [runStarted(run, run_id), ...before, ...open];
   // Only the last one has an id: a reader that has a part of them begins anew.
   const id =
     from.frames < 0 ? '' : `id: ${from.event}${from.frames < Number.POSITIVE_INFINITY ? `.${from.frames}` : ''}\n`;
   return data.map((one, index) => `data: ${one}\n${index === data.length - 1 ? id : ''}\n`);
 }
-
-/** A message of a run that was made in another protocol. */
-const plainMessage = (message: Message, index: number): ClientMessage => ({
-  id: `input.${index}`,
-  role: message.role === 'user' ? 'user' : 'assistant',
-  content: textOf(message),
-});

@@ -105,7 +105,7 @@ export function chunksOf(open: Open, event: Event, n: number, approvals: boolean
     case 'message.completed':
       return completed(open, event.message);
     case 'generic':
-      return { open, chunks: [{ type: 'data-generic', id: `e${n}`, data: event.generic }] };
+      return { open, chunks: [dataChunk('data-generic', event.generic, n)] };
     case 'run.created':
       return { open: { run_id: event.run.run_id }, chunks: [start(event.run)] };
     case 'run.in-progress':
@@ -158,9 +158,15 @@ function partChunks(open: Open, part: MessagePart, n: number): Step {
       return also({ type: 'file', mediaType, url, ...(name !== undefined && { providerMetadata: rivulet({ name }) }) });
     }
     case 'data':
-      return also({ type: 'data-part', id: `e${n}`, data: is.part });
+      return also(dataChunk('data-part', is.part, n));
   }
 }
+
+/** With the id that the agent has given: a chat replaces the earlier data with that. */
+const dataChunk = (type: string, data: object, n: number): Chunk => {
+  const id = 'id' in data ? data.id : undefined;
+  return { type, id: typeof id === 'string' && id !== '' ? id : `e${n}`, data };
+};
 
 const idOf = ({ run_id }: Open, { begun }: OpenCall) => ({
   toolCallId: `${run_id}:e${begun}`,

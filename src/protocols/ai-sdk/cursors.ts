@@ -1,4 +1,5 @@
 import { fail, RivuletError } from '../../core/errors.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { Access } from '../../engine/access.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
 import { type Position, type Projection, Projector } from '../../http/sse/projection.ts';
@@ -23,6 +24,19 @@ export async function turnOf(own: Access, agent_name: string, id: string): Promi
   if (newest === undefined) return undefined;
   const { run_id }: RunSummary = JSON.parse(newest);
   return { run_id, after: 0 };
+}
+
+/**
+ * The turn that a page goes on with after the transcript of a chat. Undefined where the run is final, which the transcript
+ * has whole, and where a run of another agent follows it: a chat adds a stream to its last message.
+ */
+export async function openTurnOf(own: Access, agent_name: string, id: string): Promise<Turn | undefined> {
+  const turn = await turnOf(own, agent_name, id);
+  if (turn === undefined) return undefined;
+  const [newest] = (await own.runs({ session_id: sessionIdFor(id) }, undefined, 1)).runs;
+  // An id that names a run is that of no session.
+  const { run_id, status }: RunSummary = JSON.parse(newest ?? (await own.details(turn.run_id)));
+  return run_id === turn.run_id && !isFinal(status) ? turn : undefined;
 }
 
 /** Whether there is a run of the agent with an id. */

@@ -1,5 +1,4 @@
 import { fail } from '../../core/errors.ts';
-import { isFinal } from '../../core/run-state.ts';
 import type { Access } from '../../engine/access.ts';
 import type { RunDetails, RunSummary } from '../../schema/run.ts';
 import { messageIdOf } from './parts.ts';
@@ -16,7 +15,7 @@ interface Kept {
 /**
  * Lets a session follow its chat, of which a person has cut off the end: removes the runs that came after the last
  * message that the chat has kept. The id of an assistant's message is that of its run. Runs that were made after `before`,
- * an id of this moment, stay: a repeated request would remove its own run.
+ * an id of this moment, stay: a repeated request would remove its own run. `cancels`: those that are not final are cancelled first.
  * @throws RivuletError `not_final`, before anything is removed; `validation_failed` where the list is not the whole chat
  */
 export async function followChat(
@@ -24,14 +23,14 @@ export async function followChat(
   session_id: string,
   kept: readonly Kept[],
   before: string,
+  cancels: boolean,
 ): Promise<void> {
   const assistants = new Set(
     kept.flatMap(({ id, role }) => (role === 'assistant' && id !== undefined ? [id.toLowerCase()] : [])),
   );
   const dropped: string[] = [];
-  for await (const { run_id, status } of newestFirst(own, session_id, before)) {
-    if (assistants.has(run_id)) return removeAll(own, dropped);
-    if (!isFinal(status)) throw fail('not_final', run_id, status);
+  for await (const { run_id } of newestFirst(own, session_id, before)) {
+    if (assistants.has(run_id)) return own.drop(dropped, cancels);
     dropped.push(run_id);
     if (dropped.length > maxRemoved) throw fail('validation_failed', 'messages', `drop at most ${maxRemoved} answers`);
   }
@@ -40,7 +39,7 @@ export async function followChat(
   if (oldest !== undefined && !(await beganWith(own, oldest, kept))) {
     throw fail('validation_failed', 'messages', 'expected all messages of the chat, to answer an earlier one anew');
   }
-  await removeAll(own, dropped);
+  await own.drop(dropped, cancels);
 }
 
 async function* newestFirst(own: Access, session_id: string, before: string): AsyncGenerator<RunSummary> {
@@ -56,8 +55,4 @@ async function beganWith(own: Access, run_id: string, kept: readonly Kept[]): Pr
   const { input }: RunDetails = JSON.parse(await own.details(run_id));
   const ids = new Set(kept.map(({ id }) => id));
   return input.some((message, index) => ids.has(messageIdOf(run_id, message, index)));
-}
-
-async function removeAll(own: Access, run_ids: readonly string[]): Promise<void> {
-  for (const run_id of run_ids) await own.remove(run_id);
 }

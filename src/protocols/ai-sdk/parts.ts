@@ -1,4 +1,5 @@
 import { fail } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import { jsonIn } from '../projector.ts';
 
@@ -15,10 +16,13 @@ export interface UIPart {
 export function partsOf(parts: readonly UIPart[], path: string): MessagePart[] {
   return parts.flatMap((part, index): MessagePart[] => {
     const where = `${path}.parts[${index}]`;
-    if (part.type === 'text') return [{ content_type: 'text/plain', content: textIn(part, 'text', where) }];
-    if (part.type === 'file') return [filePart(part, where)];
-    if (!part.type.startsWith('data-')) return [];
-    const data = { content_type: 'application/json', content: JSON.stringify(part.data ?? null), type: part.type };
+    const { type, id, providerMetadata } = part;
+    const own = isObject(providerMetadata) ? { providerMetadata } : {};
+    if (type === 'text') return [{ content_type: 'text/plain', content: textIn(part, 'text', where), ...own }];
+    if (type === 'file') return [{ ...filePart(part, where), ...own }];
+    if (!type.startsWith('data-')) return [];
+    const content = JSON.stringify(part.data ?? null);
+    const data = { content_type: 'application/json', content, type, ...(typeof id === 'string' && { id }) };
     return [data];
   });
 }
@@ -55,24 +59,31 @@ function filePart(part: UIPart, where: string): MessagePart {
 }
 
 /** What a user has said, as the parts of a UI message: the inverse of `partsOf`. */
-export function uiPartsOf(parts: readonly MessagePart[]): UIPart[] {
-  return parts.map((part): UIPart => {
-    const { content_type = 'text/plain', content = '', content_encoding, content_url, name, type } = asObject(part);
-    if (typeof type === 'string' && type.startsWith('data-'))
-      return { type, data: (jsonIn(content) ?? { value: content }).value };
-    const filename = name === undefined ? {} : { filename: name };
-    if (content_url !== undefined) return { type: 'file', mediaType: content_type, url: content_url, ...filename };
-    if (content_encoding === 'base64') {
-      return { type: 'file', mediaType: content_type, url: `data:${content_type};base64,${content}`, ...filename };
-    }
-    if (content_type.startsWith('text/plain') && name === undefined) return { type: 'text', text: content };
-    const url = `data:${content_type},${encodeURIComponent(content)}`;
-    return { type: 'file', mediaType: content_type, url, ...filename };
+export const uiPartsOf = (parts: readonly MessagePart[]): UIPart[] =>
+  parts.map((part) => {
+    const { providerMetadata } = asObject(part);
+    return { ...uiPartOf(asObject(part)), ...(providerMetadata !== undefined && { providerMetadata }) };
   });
+
+function uiPartOf(part: OwnPart): UIPart {
+  const { content_type = 'text/plain', content = '', content_encoding, content_url, name, type, id } = part;
+  if (typeof type === 'string' && type.startsWith('data-')) {
+    const { value } = jsonIn(content) ?? { value: content };
+    return { type, ...(typeof id === 'string' && { id }), data: value };
+  }
+  const filename = name === undefined ? {} : { filename: name };
+  if (content_url !== undefined) return { type: 'file', mediaType: content_type, url: content_url, ...filename };
+  if (content_encoding === 'base64') {
+    return { type: 'file', mediaType: content_type, url: `data:${content_type};base64,${content}`, ...filename };
+  }
+  if (content_type.startsWith('text/plain') && name === undefined) return { type: 'text', text: content };
+  const url = `data:${content_type},${encodeURIComponent(content)}`;
+  return { type: 'file', mediaType: content_type, url, ...filename };
 }
 
 /** With the properties that the schema leaves open. */
-const asObject = (part: MessagePart): MessagePart & { readonly type?: unknown } => part;
+type OwnPart = MessagePart & { readonly type?: unknown; readonly id?: unknown; readonly providerMetadata?: unknown };
+const asObject = (part: MessagePart): OwnPart => part;
 
 /** The id that a client has given a message of a run's input, or one that follows from its place. */
 export function messageIdOf(run_id: string, message: Message & { readonly id?: unknown }, index: number): string {

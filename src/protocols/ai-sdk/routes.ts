@@ -4,7 +4,6 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
 import { nameProblem } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
-import { isFinal } from '../../core/run-state.ts';
 import type { Access } from '../../engine/access.ts';
 import { newId, sessionIdFor } from '../../engine/ids.ts';
 import type { AcceptedRun, RunOptions } from '../../engine/runs/create.ts';
@@ -19,11 +18,11 @@ import { answerErrors, type ProtocolOptions } from '../protocol.ts';
 import { atPlace } from '../reply-problem.ts';
 import type { Turn } from '../turns.ts';
 import type { Open } from './chunks.ts';
-import { positionAfter, positionAfterChunks, turnId, turnOf } from './cursors.ts';
+import { openTurnOf, positionAfter, positionAfterChunks, turnId, turnOf } from './cursors.ts';
 import { followChat } from './follow-chat.ts';
 import { endOf, uiStreamFor } from './projection.ts';
 import { ChatBody, type ChatRequest, chatReader } from './request.ts';
-import { transcriptOf } from './transcript.ts';
+import { transcriptOf, wantsApprovals } from './transcript.ts';
 
 const AgentParams = Type.Object({ agent: Type.String() });
 const ChatParams = Type.Object({ agent: Type.String(), id: Type.String({ minLength: 1, maxLength: 500 }) });
@@ -33,6 +32,7 @@ const StreamQuery = Type.Object({
   startIndex: Type.Optional(Type.String()),
 });
 const TranscriptQuery = Type.Object({
+  approvals: Type.Optional(Type.Boolean()),
   cursor: Type.Optional(Uuid),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
 });
@@ -84,10 +84,10 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
       const own = access(request);
       const cursor = lastEventId(request);
       const hasCursor = cursor !== undefined || query.startIndex !== undefined;
-      const turn = await turnOf(own, agentIn(params), params.id);
+      const find = hasCursor ? turnOf : openTurnOf;
+      const turn = await find(own, agentIn(params), params.id);
       if (turn === undefined && hasCursor) throw fail('run_unknown', params.id);
-      // A chat that is loaded has the answers of final runs; a second stream of one would show it twice.
-      if (turn === undefined || (!hasCursor && (await isOver(own, turn.run_id)))) return reply.code(204).send();
+      if (turn === undefined) return reply.code(204).send();
       const approvals = query.approvals ?? (await wantsApprovals(own, turn.run_id));
       let from = cursor ?? beginning;
       if (cursor === undefined && query.startIndex !== undefined) {
@@ -107,8 +107,11 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
     },
     async (request) => {
       const { params, query } = request;
-      const { cursor, limit = defaultTurns } = query;
-      return transcriptOf(access(request), sessionIdFor(params.id), cursor?.toLowerCase(), limit);
+      const { cursor, limit = defaultTurns, approvals } = query;
+      const own = access(request);
+      const resumed = (await openTurnOf(own, agentIn(params), params.id))?.run_id;
+      const before = cursor?.toLowerCase();
+      return transcriptOf(own, { session_id: sessionIdFor(params.id), before, limit, resumed, approvals });
     },
   );
 };
@@ -126,8 +129,8 @@ async function begin(own: Access, agent_name: string, chat: ChatRequest, options
   }
   const { message, kept, request } = chat;
   const before = newId();
-  const prepare = async (): Promise<void> => {
-    if (session_id !== undefined && kept !== undefined) await followChat(own, session_id, kept, before);
+  const prepare = async (cancels: boolean): Promise<void> => {
+    if (session_id !== undefined && kept !== undefined) await followChat(own, session_id, kept, before, cancels);
   };
   const run = { agent_name, input: [message], ...(session_id !== undefined && { session_id }) };
   return own.create(run, { ...options, request, prepare });
@@ -180,14 +183,4 @@ async function checkChat(own: Access, agent_name: string, run_id: string, sessio
   const run: RunDetails = JSON.parse(await own.details(run_id));
   const isOther = session_id !== undefined && run.session_id !== session_id;
   if (isOther || run.agent_name !== agent_name) throw fail('run_unknown', run_id);
-}
-
-async function isOver(own: Access, run_id: string): Promise<boolean> {
-  const run: RunDetails = JSON.parse(await own.details(run_id));
-  return isFinal(run.status);
-}
-
-/** Whether the request of a run has asked for approvals, which its later readers get as well. */
-async function wantsApprovals(own: Access, run_id: string): Promise<boolean> {
-  return (await own.request(run_id)).metadata?.approvals === true;
 }

@@ -1,6 +1,6 @@
 import { flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
 import { questionText, textOf } from '../../core/parts.ts';
-import { type CutOff, cutOffOf, usageAfter } from '../../core/run-state.ts';
+import { type CutOff, cutOffOf, isModelCutOff, type ModelCutOff, usageAfter } from '../../core/run-state.ts';
 import { hasResult } from '../../core/tool-calls.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
@@ -29,7 +29,7 @@ export interface ChatOptions {
 
 /** How a completion ended. */
 type ChatOutcome =
-  | { readonly finish: 'stop' | CutOff; readonly usage: RunUsage | undefined }
+  | { readonly finish: 'stop' | ModelCutOff; readonly usage: RunUsage | undefined }
   /** A call that the client answers. */
   | { readonly finish: 'tool_calls'; readonly call: string; readonly usage: RunUsage | undefined }
   /** A question in the text, whose answer no request can bring to the run. */
@@ -107,7 +107,7 @@ class Chunks {
   }
 
   /** `delta` is JSON. */
-  add(state: ChatState, delta: string, finish: 'stop' | 'tool_calls' | CutOff | undefined = undefined): void {
+  add(state: ChatState, delta: string, finish: 'stop' | 'tool_calls' | ModelCutOff | undefined = undefined): void {
     const reason = finish === undefined ? 'null' : `"${finish}"`;
     const end = this.options.usage ? ends.usage : ends.plain;
     this.#frames.push(`${state.head}${choiceHead}${delta},"logprobs":null,"finish_reason":${reason}${end}`);
@@ -280,7 +280,7 @@ function ended(state: ChatState, { error, usage: whole, status }: Run, chunks: C
     return { ...state, outcome: { finish: 'error', error } };
   }
   const usage = usageAfter(state.told, whole);
-  const finish = state.cutOff ?? 'stop';
+  const finish = isModelCutOff(state.cutOff) ? state.cutOff : 'stop';
   chunks.add(state, '{}', finish);
   chunks.end(state, usage);
   return { ...state, outcome: { finish, usage } };

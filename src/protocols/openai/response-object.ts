@@ -77,7 +77,12 @@ export function echoOf({ instructions, metadata = {}, tools = [], conversation }
   };
 }
 
-const reasons: Readonly<Record<CutOff, string>> = { length: 'max_output_tokens', content_filter: 'content_filter' };
+const reasons: Readonly<Record<CutOff, string>> = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+  cancelled: 'cancelled',
+  failed: 'failed',
+};
 
 /** The response as JSON. */
 export function responseObject(echo: Echo, response: ResponseProgress): string {

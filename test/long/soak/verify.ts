@@ -1,4 +1,5 @@
-import { type Event, fold, isFinal, type Message, type Run, type Session, transcriptOf } from '../../../src/index.ts';
+import { historyOf } from '../../../src/core/run-state.ts';
+import { type Event, fold, isFinal, type Message, type Run, type Session } from '../../../src/index.ts';
 import { withoutInput } from '../../support/details.ts';
 import { markOf, outputProblem } from './expected-output.ts';
 import type { Known, Ledger } from './ledger.ts';
@@ -146,7 +147,11 @@ function statesOf(events: readonly Event[]): string[] {
   return states;
 }
 
-/** The history has the messages of each completed run once, without others in between; orders take turns. */
+/** Without the time at which a run that did not complete has ended its last message. */
+const untimed = (messages: readonly Message[]): Message[] =>
+  messages.map(({ completed_at: _, created_at: __, ...message }) => message);
+
+/** The history has the messages of each final run once, without others in between; orders take turns. */
 async function checkSession(
   session_id: string,
   runs: readonly StoredRun[],
@@ -161,14 +166,15 @@ async function checkSession(
       history.map(async (url) => JSON.parse((await node?.get(new URL(url).pathname)) ?? '{}')),
     );
     const completed = runs.filter(({ run }) => run.status === 'completed');
-    const missing = new Map(completed.map((stored) => [stored.order.key, stored.run]));
+    const final = runs.filter(({ run }) => isFinal(run.status));
+    const missing = new Map(final.map((stored) => [stored.order.key, stored.run]));
     for (let at = 0; at < messages.length; ) {
       const { key }: Order = JSON.parse(messages[at]?.parts[0]?.content ?? '{}');
       const run = missing.get(key);
       missing.delete(key);
-      const turn = run === undefined ? [] : transcriptOf(run);
+      const turn = run === undefined ? [] : historyOf(run, '');
       const stored = messages.slice(at + 1, at + 1 + turn.length);
-      if (run === undefined || canonical(stored) !== canonical(turn)) {
+      if (run === undefined || canonical(untimed(stored)) !== canonical(untimed(turn))) {
         return faults.add('a session has a wrong history', `${place} at ${at}: ${JSON.stringify(messages.slice(at))}`);
       }
       at += 1 + turn.length;

@@ -1,7 +1,7 @@
 import { createServer as createHttpServer } from 'node:http';
 import { concatMap, from, map, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { textOf as contentOf, type Run, type Session } from '../../../src/index.ts';
+import { textOf as contentOf, type Message, type Run, type Session } from '../../../src/index.ts';
 import { openStore } from '../../../src/stores/open.ts';
 import { agent, echo } from '../../support/agents.ts';
 import { ask, finished, type Served, serveApi, textOf } from '../../support/serve.ts';
@@ -52,7 +52,7 @@ describe('a session', () => {
     expect(textOf(await runOf(served, 'recall', 'y', { session: { id: session_id } }))).toBe('x,nothing,one,one');
   });
 
-  it('has no messages of failed and cancelled runs', async () => {
+  it('has the messages of failed and cancelled runs, marked as such', async () => {
     const bad = agent('bad', () => {
       throw new Error('no');
     });
@@ -63,7 +63,16 @@ describe('a session', () => {
     const { run_id } = await runOf(served, 'hang', 'three', { session_id, mode: 'async' });
     await served.post(`/runs/${run_id}/cancel`);
     await finished(served, run_id);
-    expect((await sessionOf(served, session_id)).history).toHaveLength(2);
+    const { history } = await sessionOf(served, session_id);
+    const messages: Message[] = await Promise.all(history.map(async (url) => (await fetch(url)).json()));
+    expect(messages.map(({ role, finish_reason }) => [role, finish_reason])).toEqual([
+      ['user', undefined],
+      ['agent/echo', undefined],
+      ['user', undefined],
+      ['agent/bad', 'failed'],
+      ['user', undefined],
+      ['agent/hang', 'cancelled'],
+    ]);
   });
 
   it('loses no history when runs end at the same time', async () => {
@@ -226,7 +235,8 @@ describe('a session’s history', () => {
     expect([bad.status, bad.error?.data]).toEqual(['failed', { reason: 'resource_refused' }]);
     expect(bad.error?.message).toContain(`${other.url}/gone could not be read: it answered 404`);
     const next = await runOf(served, 'recall', 'y', { session_id });
-    expect([next.status, textOf(next)]).toEqual(['completed', 'good']);
+    // The run that failed is in the history: what was said, and an empty answer.
+    expect([next.status, textOf(next)]).toEqual(['completed', 'good,x,']);
     const warned = lines.map((line) => JSON.parse(line)).filter(({ run_id }) => run_id === next.run_id);
     expect(warned.map(({ msg }) => msg)).toEqual([
       expect.stringContaining('/gone could not be read'),

@@ -1,6 +1,7 @@
 import { concatMap, from, map, merge, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { ReconnectingAgent } from '../../../examples/ag-ui/reconnecting-agent.ts';
+import { citation, file, json, progress, textOf } from '../../../src/index.ts';
 import { agent, askOnce, echo, Tap } from '../../support/agents.ts';
 import { nodes } from '../../support/nodes.ts';
 import { type Served, serve } from '../../support/serve.ts';
@@ -111,6 +112,87 @@ describe('a page that reloads in the middle of a run', () => {
     expect(said(reader)).toEqual([
       ['user', 'hi'],
       ['assistant', 'hi'],
+    ]);
+  });
+});
+
+describe('a page that reloads', () => {
+  it('gets the files, data, citations and events of the agent that came before, and of a later run as well', async () => {
+    const shows = agent('shows', async function* (_, context) {
+      yield file('a.png', new Uint8Array([1, 2]), 'image/png');
+      yield 'Look ';
+      yield citation({ url: 'https://example.com/', start_index: 0, end_index: 4 });
+      yield json({ answer: 42 });
+      yield progress('Half of it', { done: 1, total: 2 });
+      yield `at ${textOf((await context.await('Where?')).message)}.`;
+    });
+    const served = await serve([shows]);
+    const url = `${served.url}/ag-ui/shows`;
+    const seen = (into: object[]) => ({
+      onCustomEvent: ({ event: { name, value } }: { event: { name: string; value: unknown } }) =>
+        void into.push({ name, value }),
+    });
+    const [stayed, asked, ended]: [object[], object[], object[]] = [[], [], []];
+    const page = new ReconnectingAgent({ url, threadId: 'a thread' });
+    await page.runAgent({ runId: 'run-1' }, seen(stayed));
+    expect(stayed.map((one) => Reflect.get(one, 'name'))).toEqual([
+      'rivulet.part',
+      'rivulet.citation',
+      'rivulet.part',
+      'progress',
+    ]);
+    await new ReconnectingAgent({ url, threadId: 'a thread' }).connectAgent({ runId: 'run-1' }, seen(asked));
+    expect(asked).toEqual(stayed);
+    const resume = [{ interruptId: page.pendingInterrupts[0]?.id ?? '', status: 'resolved', payload: 'it' } as const];
+    await page.runAgent({ runId: 'run-2', resume }, seen(stayed));
+    await new ReconnectingAgent({ url, threadId: 'a thread' }).connectAgent({ runId: 'run-2' }, seen(ended));
+    expect(ended).toEqual(stayed);
+  });
+
+  it('runs no tool again whose result it has sent', async () => {
+    const browses = agent('browses', async function* (_, context) {
+      const { message } = await context.await('the page', { tool: { name: 'browse', input: { n: 1 } } });
+      yield `It says ${textOf(message)}.`;
+    });
+    const served = await serve([browses]);
+    const tools = [{ name: 'browse', description: 'opens a page', parameters: {} }];
+    const names = async (runId: string): Promise<unknown[]> => {
+      const frames = framesIn(await (await served.get(`/ag-ui/browses/runs/${runId}`)).text());
+      return frames.flatMap(({ event }) => (event.type === 'CUSTOM' ? [event.name] : []));
+    };
+    const first = framesIn(await (await served.post('/ag-ui/browses', posted('run-1', 'hi', { tools }))).text());
+    expect(await names('run-1')).toEqual(['tool-input-available']);
+    const id = first.find(({ event }) => event.type === 'TOOL_CALL_START')?.event.toolCallId;
+    const messages = [
+      { id: 'u1', role: 'user', content: 'hi' },
+      {
+        id: 'a1',
+        role: 'assistant',
+        toolCalls: [{ id, type: 'function', function: { name: 'browse', arguments: '{}' } }],
+      },
+      { id: 't1', role: 'tool', toolCallId: id, content: 'yes' },
+    ];
+    await (await served.post('/ag-ui/browses', { threadId: 'a thread', runId: 'run-2', tools, messages })).text();
+    expect(await names('run-2')).toEqual([]);
+  });
+
+  it('gets the files of a user who has sent them in another protocol', async () => {
+    const served = await serve([echo]);
+    const image = { content_type: 'image/png', content_encoding: 'base64', content: 'AQI=', name: 'a.png' };
+    const page = { content_type: 'text/html', content_url: 'https://example.com/' };
+    const parts = [{ content: 'Look' }, image, page, { content_type: 'application/json', content: '{"a":1}' }];
+    const run = await (await served.post('/runs', { agent_name: 'echo', input: [{ parts }] })).json();
+    const reader = new ReconnectingAgent({ url: `${served.url}/ag-ui/echo` });
+    await reader.connectAgent({ runId: run.run_id });
+    expect(reader.messages[0]?.content).toEqual([
+      { type: 'text', text: 'Look' },
+      {
+        type: 'image',
+        source: { type: 'data', value: 'AQI=', mimeType: 'image/png' },
+        metadata: { filename: 'a.png' },
+      },
+      { type: 'document', source: { type: 'url', value: 'https://example.com/', mimeType: 'text/html' } },
+      { type: 'text', text: '{"a":1}' },
     ]);
   });
 });

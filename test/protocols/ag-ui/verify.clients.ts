@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { type Position, Projector } from '../../../src/http/sse/projection.ts';
 import { placeIn } from '../../../src/protocols/ag-ui/cursors.ts';
-import { type AgUiRun, agUiFrames } from '../../../src/protocols/ag-ui/projection.ts';
+import { type AgUiRun, agUiFrames, toolAvailable } from '../../../src/protocols/ag-ui/projection.ts';
 import { leadOf, Transcript } from '../../../src/protocols/ag-ui/transcript.ts';
 import { boundsAfter } from '../../../src/protocols/turns.ts';
 import { busyLogs } from '../../support/logs.ts';
@@ -21,15 +21,21 @@ function fed(make: (typeof generations)[number][1], messages: object[] = [], sta
     initialState: state,
     fetch: async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } }),
   });
+  const customs: object[] = [];
+  const onCustomEvent = ({ event: { name, value } }: { event: { name: string; value: unknown } }): void => {
+    // An answered one is not repeated: its tool has run.
+    if (name !== toolAvailable) customs.push({ name, value });
+  };
   const take = (frames: readonly string[]): Promise<string[]> => {
     body = frames.join('');
     const resume = client.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: 'cancelled' }));
-    return client.go(resume.length > 0 ? { resume } : {});
+    return client.go(resume.length > 0 ? { resume } : {}, { onCustomEvent });
   };
-  return { client, take };
+  return { client, customs, take };
 }
 
-const told = ({ messages, state }: TestClient): object => structuredClone({ messages, state });
+const told = ({ client: { messages, state }, customs }: ReturnType<typeof fed>): object =>
+  structuredClone({ messages, state, customs });
 const asked = [{ id: 'm1', role: 'user', content: 'hi' }];
 
 /** The frames of one run of a client, from a place in its turn. */
@@ -98,7 +104,7 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
           await broken.take([...lead, ...framesOf(run, log, from, end)]);
 
           // A client that begins anew in a run that has events but no frames has its own messages still.
-          if (lead.length > 0 || !reloads) expect(told(broken.client)).toEqual(told(whole.client));
+          if (lead.length > 0 || !reloads) expect(told(broken)).toEqual(told(whole));
           for (const { client } of [whole, broken]) answerTool(client, log[end - 1]);
           start = end;
         }

@@ -88,7 +88,7 @@ describe('an answer anew', () => {
   it('that is refused, because a run awaits a reply, removes nothing', async () => {
     const { run, answerAnew, roles } = await talked('ask');
     expect(await answerAnew(run, { 'if-busy': 'reject' })).toBe(409);
-    expect(await roles()).toEqual(['user', 'user', 'assistant']);
+    expect(await roles()).toEqual(['user', 'assistant', 'user', 'assistant']);
   });
 
   it('keeps a run however its id is written', async () => {

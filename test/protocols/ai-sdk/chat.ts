@@ -30,7 +30,7 @@ async function answer(chat: Chat, output: unknown): Promise<void> {
 
 const transcript = async (served: Served, chat: Chat, agent: string): Promise<ChatMessage[]> =>
   (await (await served.get(`/ai/${agent}/${chat.id}`)).json()).messages;
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 /** The tests of a chat with the official clients of these versions. */
 export function describeChats(versions: readonly Version[]): void {

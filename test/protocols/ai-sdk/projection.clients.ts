@@ -89,7 +89,7 @@ describe('a UI message stream', () => {
         const batches = (async function* () {
           yield { first: 1, lines: log };
         })();
-        expect(drawn(JSON.parse(JSON.stringify(await answerOf(run_id, batches))))).toEqual(drawn(lastMessage));
+        expect(drawn(JSON.parse(JSON.stringify(await answerOf(run_id, batches, false))))).toEqual(drawn(lastMessage));
       }),
       { numRuns: 20 },
     );
