@@ -58,7 +58,7 @@ describe.concurrent('rivulet serve --watch', () => {
   it('reads .env again when it changes, and loads the agents with its variables', async (t) => {
     const project = await watchedProject(t, {
       '.env': 'WORD=first\nRIVULET_WEBHOOK_SECRET=0123456789012345678901234567890123456789\n',
-      'agents/a.js': `const { WORD, RIVULET_WEBHOOK_SECRET } = process.env;\n${agentFile('a', '() => `${WORD} ${RIVULET_WEBHOOK_SECRET}`')}`,
+      'agents/a.js': `const { WORD, RIVULET_WEBHOOK_SECRET } = process.env;\n${agentFile('a', "() => WORD + ' ' + RIVULET_WEBHOOK_SECRET")}`,
     });
     expect(await project.ask('a')).toBe('first undefined');
     project.write('.env', 'WORD=second\nRIVULET_WEBHOOK_SECRET=0123456789012345678901234567890123456789\n');

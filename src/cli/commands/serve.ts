@@ -156,8 +156,12 @@ function listenError(error: NodeJS.ErrnoException, { host, port }: Settings): Er
   return error;
 }
 
-const registryOf = async (folders: readonly string[]): Promise<Registry> =>
-  new Registry((await Promise.all(folders.map(loadAgents))).flat());
+/** The agents that load. A file that does not load takes no other agent down: it is reported, and its agent is missing. */
+async function registryOf(folders: readonly string[]): Promise<Registry> {
+  const { hosted, broken } = await loadAgents(folders);
+  for (const { message } of broken) terminal.error(`rivulet: ${message}; the file is skipped`);
+  return new Registry(hosted);
+}
 
 const serverOptions = async (settings: Settings) => {
   const { store, publicUrl, allowNetworks, runTtlByOwner, webhooks, limits, log, metrics, captureContent } = settings;
