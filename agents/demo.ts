@@ -91,7 +91,7 @@ export const createDemo = (pace = 25) =>
             of(cited(greeting.length)),
             compared(context, pace),
             tokens(table(), pace),
-            of(file('rivers.svg', chart(), 'image/svg+xml')),
+            of(file('rivers.svg', chart())),
             ask.pipe(concatMap((answer) => planned(context, memory, tripOf(answer), pace))),
           );
         }),
@@ -171,7 +171,7 @@ function planned(context: AgentContext, { trips }: Memory, trip: Trip, pace: num
   const plan = `# ${trip.river}\n\n- ${km(length)} km in ${trip.days} days, ${how}\n- ${km(daily)} km a day\n`;
   return concat(
     tokens(text, pace),
-    of(file('plan.md', plan, 'text/markdown')),
+    of(file('plan.md', plan)),
     defer(() => context.session.setState({ trips: [...trips, trip] })).pipe(ignoreElements()),
   );
 }

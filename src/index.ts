@@ -35,6 +35,7 @@ export type {
 export { defineAgent, EndOfWork } from './core/agent.ts';
 export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';
 export { AgentError } from './core/errors.ts';
+export { file } from './core/file.ts';
 export type { ModelCallReport } from './core/model-call.ts';
 export type {
   Delivery,
@@ -46,7 +47,7 @@ export type {
   UrlFailures,
 } from './core/outbox.ts';
 export type { HasText, PatchOperation } from './core/parts.ts';
-export { citation, file, json, progress, sharedState, statePatch, textOf, trajectory } from './core/parts.ts';
+export { citation, json, progress, sharedState, statePatch, textOf, trajectory } from './core/parts.ts';
 export type { Principal, Scope } from './core/principal.ts';
 export type { QuotaRule, QuotaState, Quotas } from './core/quotas.ts';
 export type { AgentRequest, ClientTool, RunInput } from './core/request.ts';

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { text as textIn } from 'node:stream/consumers';
 import mime from 'mime';
 import type { PartInput } from '../client/input.ts';
-import { file } from '../core/parts.ts';
+import { artifact } from '../core/parts.ts';
 import { UsageError } from './exit-codes.ts';
 
 /** The text of an argument; `-` stands for the content of stdin. */
@@ -32,5 +32,5 @@ async function filePart(path: string): Promise<PartInput> {
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${path}: ${problems[error.code ?? ''] ?? error.message}`);
   });
-  return file(basename(path), bytes, mime.getType(path) ?? undefined);
+  return artifact(basename(path), bytes, mime.getType(path) ?? undefined);
 }

@@ -8,23 +8,40 @@ export const sourceFile = /\.(ts|js|mjs)$/;
 export const ignoredName = /(^[._])|\.(d|test|spec)\.[a-z]+$/;
 const indexFile = /^index\.(ts|js|mjs)$/;
 
+/** The agents of some folders. */
+export interface LoadedAgents {
+  readonly hosted: readonly Hosted[];
+  /** An error for each file that does not load: a line that names the file and the reason. */
+  readonly broken: readonly Error[];
+}
+
 /**
- * Loads every agent of a folder: each file's default export, and each folder with an index.
+ * Loads every agent of some folders: each file's default export, and each folder with an index.
  * Files that begin with a dot or an underscore, declarations and tests are ignored.
- * @throws Error with one line that names the file and says why it does not load
+ * @throws Error with one line, where a folder has no agent or no file loads
  */
-export async function loadAgents(folder: string): Promise<Hosted[]> {
-  const files = await agentFiles(folder);
-  if (files.length === 0) {
-    throw new Error(
-      `${folder}: contains no agent; "npx rivulet new NAME" writes a first one in agents/, or add a .ts or .js file with a default export`,
-    );
-  }
+export async function loadAgents(folders: readonly string[]): Promise<LoadedAgents> {
+  const files = (await Promise.all(folders.map(someAgentFiles))).flat();
   if (files.some((file) => file.endsWith('.ts'))) await allowTypeScript();
   const hosted: Hosted[] = [];
-  // One after the other, so that an error names the first file in the alphabet.
-  for (const file of files) hosted.push(await loadAgent(file));
-  return hosted;
+  const broken: Error[] = [];
+  // One after the other, so that the errors come in the order of the files.
+  for (const file of files) {
+    await loadAgent(file).then(
+      (one) => hosted.push(one),
+      (error: Error) => broken.push(error),
+    );
+  }
+  if (hosted.length === 0 && broken.length > 0) throw new Error(broken.map(({ message }) => message).join('\n'));
+  return { hosted, broken };
+}
+
+async function someAgentFiles(folder: string): Promise<string[]> {
+  const files = await agentFiles(folder);
+  if (files.length > 0) return files;
+  throw new Error(
+    `${folder}: contains no agent; "npx rivulet new NAME" writes a first one in agents/, or add a .ts or .js file with a default export`,
+  );
 }
 
 /** The files of a folder's agents. @throws Error if the folder cannot be read */

@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { ClientError } from '../client/client-error.ts';
 import { transitions } from '../core/run-state.ts';
 import { version } from '../version.ts';
+import { readEnvFile } from './env-file.ts';
 import { examplesHelp } from './examples.ts';
 import { exit, exitCodesHelp, UsageError } from './exit-codes.ts';
 import { addConnectionOptions, addFollowOptions, count, eventId, list, paths } from './options.ts';
@@ -154,6 +155,9 @@ const asJson = (): Option => new Option('--json', 'print events as lines of JSON
 /** Runs a command; `args` are without the program. Sets the exit code of the process, and never rejects. */
 export async function execute(args: readonly string[]): Promise<void> {
   await program()
+    .hook('preSubcommand', (_, command) => {
+      if (command.options.some(({ long }) => long === '--env-file')) readEnvFile(args);
+    })
     .parseAsync(args, { from: 'user' })
     .catch((error: unknown) => {
       process.exitCode = failed(error);

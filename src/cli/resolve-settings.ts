@@ -5,6 +5,7 @@ import { type Command, Option } from 'commander';
 import { isObject } from '../core/json.ts';
 import { compile, type Problem, problemsOf } from '../core/validate.ts';
 import { authOptions } from './auth-options.ts';
+import { variableName } from './env-file.ts';
 import { UsageError } from './exit-codes.ts';
 import { currentLimitName, list } from './options.ts';
 import { type Row, rows, Settings } from './settings.ts';
@@ -48,6 +49,8 @@ export function addServing(command: Command, { worker = false } = {}): Command {
 /** Adds the flags of some settings, and the one that names the configuration file. */
 export function addSettings(command: Command, isWanted: (row: Row) => boolean): Command {
   command.addOption(new Option('--config <file>', 'configuration: docs/configuration.md').env('RIVULET_CONFIG'));
+  command.option('--env-file <file>', 'file with variables of the environment (default: .env, if there is one)');
+  command.option('--no-env-file', 'do not read .env');
   for (const row of rows()) {
     if (row.names.flag !== undefined && isWanted(row)) command.addOption(optionOf(row, row.names.flag));
   }
@@ -82,7 +85,7 @@ export async function resolveSettings(
   const given = new Map<string, Given>();
   const limits = fromFlag(command, 'limit');
   const all = [
-    ...limitsIn(env.RIVULET_LIMITS ?? '', 'RIVULET_LIMITS', problems),
+    ...limitsIn(env.RIVULET_LIMITS ?? '', variableName('RIVULET_LIMITS'), problems),
     ...limitsIn(limits ?? '', '--limit', problems),
     ...rows().flatMap((row) => givenFor(row, command, env, problems)),
     ...(folders.length > 0 ? [{ path: ['agents'], value: folders, origin: 'arguments', text: folders.join(' ') }] : []),
@@ -125,7 +128,8 @@ function givenFor({ path, schema, names }: Row, command: Command, env: NodeJS.Pr
   if (!found) return [];
   const [origin = '', text = ''] = found;
   const isFile = inFlag === undefined && origin !== variable;
-  return [{ path, origin, value: valueIn(text, schema), text: secret === undefined ? text : undefined, isFile }];
+  const shown = inFlag === undefined ? variableName(origin) : origin;
+  return [{ path, origin: shown, value: valueIn(text, schema), text: secret === undefined ? text : undefined, isFile }];
 }
 
 /** The name and the text of a variable, or of the file that `NAME_FILE` names. An empty variable counts as not set. */

@@ -25,10 +25,18 @@ const debounce = 50;
 /** Milliseconds after a change before a file that still loads is left: its `await` may never settle. */
 const leaveAfter = 1_000;
 
+/** A file that agents read when they load, such as one with variables, and how it is read again before they do. */
+interface Reread {
+  readonly path: string;
+  /** @throws Error with one line that names the file */
+  read(): void;
+}
+
 /** The agents of some folders. They are reloaded when one of their files, or a file that it imports, changes. */
 export class WatchedAgents {
   readonly registry = new Registry([]);
   readonly #folders: readonly string[];
+  readonly #reread: Reread | undefined;
   readonly #modules: ModuleVersions;
   readonly #changes = new Subject<string>();
   readonly #reloading: Subscription;
@@ -40,16 +48,17 @@ export class WatchedAgents {
   #watchers = new Map<string, FSWatcher>();
   #version = 0;
 
-  private constructor(folders: readonly string[]) {
+  private constructor(folders: readonly string[], reread: Reread | undefined) {
     this.#folders = folders.map((folder) => resolve(folder));
+    this.#reread = reread;
     this.#modules = new ModuleVersions();
     this.#reloading = this.#reloads().subscribe();
   }
 
   /** @throws Error if a folder cannot be read, or two agents have the same name; a file that does not load is reported */
-  static async open(folders: readonly string[]): Promise<WatchedAgents> {
+  static async open(folders: readonly string[], reread?: Reread): Promise<WatchedAgents> {
     await allowTypeScript();
-    const agents = new WatchedAgents(folders);
+    const agents = new WatchedAgents(folders, reread);
     agents.#opened = agents.#load();
     await agents.#opened;
     return agents;
@@ -92,8 +101,10 @@ export class WatchedAgents {
     // is not the one that was watched.
     const previous = this.#watchers;
     this.#watchers = new Map();
-    this.#watch([...this.#folders.flatMap(withSubfolders), ...[...this.#imported].map(dirname)]);
+    const others = [...this.#imported, ...(this.#reread ? [this.#reread.path] : [])];
+    this.#watch([...this.#folders.flatMap(withSubfolders), ...others.map(dirname)]);
     for (const watcher of previous.values()) watcher.close();
+    this.#reread?.read();
     const loaded = new Map<string, Hosted>();
     for (const file of files) {
       const previous = this.#hosted.get(file);
@@ -125,7 +136,8 @@ export class WatchedAgents {
       if (this.#watchers.has(folder)) continue;
       const watcher = watch(folder, (_, name) => {
         const path = name === null ? folder : join(folder, name);
-        if (name === null || this.#imported.has(path) || this.#mayContainAgent(folder, name)) this.#changes.next(path);
+        const isRead = this.#imported.has(path) || path === this.#reread?.path;
+        if (name === null || isRead || this.#mayContainAgent(folder, name)) this.#changes.next(path);
       });
       // The folder was removed, which is a change as well.
       watcher.on('error', () => this.#changes.next(folder));

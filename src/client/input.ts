@@ -1,3 +1,4 @@
+import { json } from '../core/parts.ts';
 import type { MessageInput, MessagePart } from '../schema/message.ts';
 
 /** A string is a part of plain text. */
@@ -6,10 +7,10 @@ export type PartInput = string | MessagePart;
 /** The input of a run. Consecutive strings and parts form one message of the user. */
 export type Input = PartInput | MessageInput | readonly (PartInput | MessageInput)[];
 
-/** The reply to an awaiting run: one message. */
-export type Reply = PartInput | MessageInput | readonly PartInput[];
+/** The reply to an awaiting run: one message. A boolean answers a question whether something may be done. */
+export type Reply = boolean | PartInput | MessageInput | readonly PartInput[];
 
-const isMessage = (value: PartInput | MessageInput): value is MessageInput =>
+const isMessage = (value: boolean | PartInput | MessageInput): value is MessageInput =>
   typeof value === 'object' && 'parts' in value && Array.isArray(value.parts);
 const isList = <T>(value: T | readonly T[]): value is readonly T[] => Array.isArray(value);
 
@@ -32,6 +33,7 @@ export function toMessages(input: Input): MessageInput[] {
 }
 
 export function toReply(reply: Reply): MessageInput {
+  if (typeof reply === 'boolean') return { role: 'user', parts: [json(reply)] };
   if (!isList(reply) && isMessage(reply)) return reply;
   return { role: 'user', parts: (isList(reply) ? reply : [reply]).map(toPart) };
 }

@@ -19,10 +19,10 @@ export const trajectory = (step: Omit<TrajectoryMetadata, 'kind'>): MessagePart 
  * An artifact: a part with a name. Bytes that are UTF-8 become text, others base64. Without a `content_type` it is
  * `text/plain` or `application/octet-stream`.
  */
-export function file(name: string, content: string | Uint8Array, content_type?: string): MessagePart {
+export function artifact(name: string, content: string | Uint8Array, content_type?: string): MessagePart {
   if (typeof content === 'string') return { name, content_type: content_type ?? 'text/plain', content };
   const text = decoded(content);
-  if (text !== undefined) return file(name, text, content_type);
+  if (text !== undefined) return artifact(name, text, content_type);
   const type = content_type ?? 'application/octet-stream';
   return { name, content_type: type, content_encoding: 'base64', content: base64Of(content) };
 }

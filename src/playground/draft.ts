@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { MessagePart } from '../client/client.ts';
-import { file } from '../core/parts.ts';
+import { artifact } from '../core/parts.ts';
 import { bytesOf } from './artifact.ts';
 import { contentOf } from './content.ts';
 import { formatBytes } from './format.ts';
@@ -73,7 +73,7 @@ export class Draft {
 
 /** A file as a part, with its name and type: UTF-8 as text, other bytes in base64. */
 const toPart = async (given: File): Promise<MessagePart> =>
-  file(given.name, new Uint8Array(await given.arrayBuffer()), given.type || undefined);
+  artifact(given.name, new Uint8Array(await given.arrayBuffer()), given.type || undefined);
 
 const toFile = (part: MessagePart): File =>
   new File([bytesOf(part)], part.name ?? 'file', part.content_type === undefined ? {} : { type: part.content_type });

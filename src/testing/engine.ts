@@ -1,6 +1,8 @@
 import { type Input, type Reply, toMessages, toReply } from '../client/input.ts';
 import { type Agent, type AgentFunction, type AgentLog, defineAgent, silentLog } from '../core/agent.ts';
 import { RivuletError } from '../core/errors.ts';
+import { cut } from '../core/json.ts';
+import { questionText } from '../core/parts.ts';
 import type { AgentRequest } from '../core/request.ts';
 import type { Store } from '../core/store.ts';
 import { LocalDispatcher } from '../dispatchers/local.ts';
@@ -185,12 +187,16 @@ export async function follow(engine: Engine, run_id: string, answers: Answers = 
   return { run: JSON.parse(await engine.run(run_id)), events, questions };
 }
 
-async function resume(engine: Engine, run_id: string, { id }: AwaitRequest, reply: Reply): Promise<void> {
+/** @throws RivuletError that names the question where the reply does not fit it */
+async function resume(engine: Engine, run_id: string, asked: AwaitRequest, reply: Reply): Promise<void> {
+  const { id } = asked;
   try {
     await engine.resume(run_id, { type: 'message', message: toReply(reply), ...(id !== undefined && { id }) });
   } catch (error) {
     // A run that was cut off may have got this reply before, and an agent may have given up on the question.
-    const late = error instanceof RivuletError && ['not_awaiting', 'question_mismatch'].includes(error.kind);
-    if (!late) throw error;
+    if (!(error instanceof RivuletError)) throw error;
+    if (['not_awaiting', 'question_mismatch'].includes(error.kind)) return;
+    const text = `The reply to the question "${cut(questionText(asked), 200)}" is refused: ${error.message}`;
+    throw new RivuletError(error.kind, text, { cause: error });
   }
 }

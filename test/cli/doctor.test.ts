@@ -98,6 +98,19 @@ describe('rivulet doctor', () => {
     await store.close();
   });
 
+  it('names each file of an agent that does not load', async (t) => {
+    const cwd = projectFolder({ ...files, 'agents/bad.js': 'nope;', 'agents/none.js': '' }, t);
+    const { code, out } = await rivuletHere(['doctor', '--port', '0'], { cwd });
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /problem +agents +agents\/bad\.js: does not load: nope is not defined .*; serve would skip the file/,
+    );
+    expect(out).toMatch(
+      /problem +agents +agents\/none\.js: its default export is not an agent; .*; serve would skip the file/,
+    );
+    expect(out).toContain('2 problems found.');
+  });
+
   it('prints no credentials of URLs', async (t) => {
     const cwd = projectFolder(files, t);
     const jwt = ['--jwt-issuer', 'https://id.example.com', '--jwt-audience', 'rivulet'];

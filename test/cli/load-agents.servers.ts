@@ -84,7 +84,9 @@ const script = `
     process.chdir(folder);
     const load = async () => {
       await readSettingsFile(undefined);
-      new Registry(await loadAgents('agents'));
+      const { hosted, broken } = await loadAgents(['agents']);
+      for (const error of broken) throw error;
+      new Registry(hosted);
     };
     messages.push(await load().then(() => 'it loads', (error) => error.message));
   }

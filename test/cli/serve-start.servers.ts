@@ -26,6 +26,27 @@ describe.concurrent('rivulet serve', () => {
     expect(rivulet.err).toBe('');
   });
 
+  it.for([['serve'], ['serve', '--log-format', 'json']])(
+    'serves the agents that load, and names the file of each that does not: %s',
+    async (args, t) => {
+      const files = { 'agents/bad.ts': 'nope;', 'agents/none.js': 'export default 5;' };
+      const folder = projectFolder({ ...files, 'agents/good.ts': agentFile('good', "() => 'fine'") }, t);
+      const rivulet = startRivulet(folder, [...args, '--port', '0'], t);
+      const url = await rivulet.url();
+      expect((await createRun(url, 'good')).output[0]?.parts[0]?.content).toBe('fine');
+      expect(rivulet.err).toMatch(/agents\/bad\.ts: does not load: nope is not defined .*; the file is skipped/);
+      expect(rivulet.err).toMatch(/agents\/none\.js: its default export is not an agent; .*; the file is skipped/);
+      expect(await rivulet.stop()).toBe(0);
+    },
+  );
+
+  it('does not start where no agent loads, and names each file', async (t) => {
+    const folder = projectFolder({ 'agents/a.js': 'nope;', 'agents/b.js': 'neither;' }, t);
+    const rivulet = startRivulet(folder, ['serve', '--port', '0'], t);
+    expect(await rivulet.ended()).toBe(1);
+    expect(rivulet.err).toMatch(/^rivulet: agents\/a\.js: does not load: .*\nagents\/b\.js: does not load: .*\n$/);
+  });
+
   it('stops as it should where it is told to in the moment in which it listens', async (t) => {
     const signal = `import { Server } from 'node:net';
 const { listen } = Server.prototype;

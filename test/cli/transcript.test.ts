@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Transcript } from '../../src/cli/transcript.ts';
-import { citation, file, progress, trajectory } from '../../src/core/parts.ts';
+import { file } from '../../src/core/file.ts';
+import { citation, progress, trajectory } from '../../src/core/parts.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { MessagePart } from '../../src/schema/message.ts';
 import type { Run, RunStatus } from '../../src/schema/run.ts';

@@ -55,6 +55,20 @@ describe.concurrent('rivulet serve --watch', () => {
     await expect(project.ask('a')).rejects.toMatchObject({ status: 404 });
   });
 
+  it('reads .env again when it changes, and loads the agents with its variables', async (t) => {
+    const project = await watchedProject(t, {
+      '.env': 'WORD=first\nRIVULET_WEBHOOK_SECRET=0123456789012345678901234567890123456789\n',
+      'agents/a.js': `const { WORD, RIVULET_WEBHOOK_SECRET } = process.env;\n${agentFile('a', "() => WORD + ' ' + RIVULET_WEBHOOK_SECRET")}`,
+    });
+    expect(await project.ask('a')).toBe('first undefined');
+    project.write('.env', 'WORD=second\nRIVULET_WEBHOOK_SECRET=0123456789012345678901234567890123456789\n');
+    await project.printed('.env has changed; now hosting a');
+    expect(await project.ask('a')).toBe('second undefined');
+    project.write('.env', '# none\n');
+    await project.printed('.env has changed; now hosting a');
+    expect(await project.ask('a')).toBe('undefined undefined');
+  });
+
   it('changes no agent if two would have the same name', async (t) => {
     const project = await watchedProject(t, { 'agents/a.js': agentFile('a', "() => 'a'") });
     project.write('agents/b.js', agentFile('a', "() => 'b'"));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { file } from '../../src/core/file.ts';
 import {
   citation,
-  file,
   json,
   progress,
   questionText,
@@ -109,14 +109,36 @@ describe('a file', () => {
   });
 
   it.each([
+    ['sales.csv', 'text/csv'],
+    ['SALES.CSV', 'text/csv'],
+    ['plan.md', 'text/markdown'],
+    ['data.json', 'application/json'],
+    ['page.html', 'text/html'],
+    ['chart.svg', 'image/svg+xml'],
+    ['agent.ts', 'text/plain'],
+    ['Makefile', 'text/plain'],
+  ])('of text that is called %s has the type %s', (name, content_type) => {
+    expect(file(name, 'x')).toEqual({ name, content_type, content: 'x' });
+    expect(file(name, new TextEncoder().encode('x'))).toMatchObject({ content_type, content: 'x' });
+  });
+
+  it('of bytes has the type of its name, and any other that is given', () => {
+    const bytes = Uint8Array.of(0xff);
+    expect(file('chart.png', bytes)).toMatchObject({ content_type: 'image/png', content_encoding: 'base64' });
+    expect(file('report.pdf', bytes)).toMatchObject({ content_type: 'application/pdf' });
+    expect(file('chart.png', bytes, 'image/webp')).toMatchObject({ content_type: 'image/webp' });
+    expect(file('sales.csv', 'x', 'text/plain')).toMatchObject({ content_type: 'text/plain' });
+  });
+
+  it.each([
     ['bytes that are no UTF-8', [0xff, 0xfe, 0x41]],
     ['a cut character', [0xc3]],
     ['a NUL', [0x41, 0x00]],
     ['many bytes', Array.from({ length: 100_000 }, (_, n) => n % 256)],
   ])('of %s is base64', (_, list) => {
     const bytes = Uint8Array.from(list);
-    expect(file('a.bin', bytes)).toEqual({
-      name: 'a.bin',
+    expect(file('a.unknown', bytes)).toEqual({
+      name: 'a.unknown',
       content_type: 'application/octet-stream',
       content_encoding: 'base64',
       content: Buffer.from(bytes).toString('base64'),

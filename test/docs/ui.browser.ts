@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { createServer } from 'rivulet';
+import { createServer, file, json } from 'rivulet';
 import { createServer as createVite, type ViteDevServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
-import { echo } from '../support/agents.ts';
+import { agent, echo } from '../support/agents.ts';
 import { useApprovePage } from '../support/approve-page.ts';
 import { inBrowser, newPage } from '../support/browser.ts';
 import { blocks, root } from './blocks.ts';
@@ -35,6 +35,13 @@ const vuePage = `
   show();
 `;
 
+const reporting = agent('reporting', () => [
+  'The report. ',
+  file('report.csv', 'month,sales'),
+  json({ sales: 1 }),
+  'That is all.',
+]);
+
 inBrowser('the UIs of docs/ui.md', () => {
   let project: CodeProject;
   let app: FastifyInstance;
@@ -50,7 +57,7 @@ inBrowser('the UIs of docs/ui.md', () => {
     writeFileSync(join(folder, 'use-run-vue.ts'), blockOf('ts', 'use-run-vue.ts'));
     writeFileSync(join(folder, 'vue-page.ts'), vuePage);
     writeFileSync(join(folder, 'vue.html'), '<body><script type="module" src="./vue-page.ts"></script></body>');
-    app = await createServer({ agents: [echo, approve], playground: false });
+    app = await createServer({ agents: [echo, approve, reporting], playground: false });
     const target = await app.listen({ host: '127.0.0.1', port: 0 });
     vite = await createVite({
       configFile: false,
@@ -102,6 +109,15 @@ inBrowser('the UIs of docs/ui.md', () => {
     await page.locator('input').fill('Hello');
     await page.locator('input').press('Enter');
     await page.getByRole('alert').getByText('There is no agent missing').waitFor();
+    expect(wrong).toEqual([]);
+    await page.close();
+  });
+
+  it.each(['react.html', 'plain.html'])('%s: shows the text of an answer without its files and data', async (path) => {
+    const { page, wrong } = await open(`${path}?agent=reporting`);
+    await page.locator('input').fill('Hello');
+    await page.locator('input').press('Enter');
+    await page.getByText('The report. That is all.', { exact: true }).waitFor();
     expect(wrong).toEqual([]);
     await page.close();
   });

@@ -55,6 +55,21 @@ describe('runAgent', () => {
     expect((await runAgent(impatient, 'go', { answers: () => undefined })).text).toBe('gave up');
   });
 
+  it('takes a boolean as the reply to a question for an approval', async () => {
+    const asks = agent('asks', async (_, context) => {
+      const { message } = await context.await('Pay?', { schema: { type: 'boolean' } });
+      return `It is ${textOf(message)}.`;
+    });
+    expect((await runAgent(asks, 'go', { answers: [true] })).text).toBe('It is true.');
+    expect((await runAgent(asks, 'go', { answers: () => false })).text).toBe('It is false.');
+  });
+
+  it('names the question whose reply does not fit', async () => {
+    await expect(runAgent(twice, 'go', { answers: ['one', 'two'] })).rejects.toThrow(
+      /^The reply to the question "2\?" is refused: .*must be integer/,
+    );
+  });
+
   it('rejects where a reply does not fit its question', async () => {
     await expect(runAgent(twice, 'go', { answers: ['x', 'two'] })).rejects.toThrow('must be integer');
   });

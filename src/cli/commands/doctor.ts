@@ -78,15 +78,9 @@ const checkWarnings = (settings: Settings): Finding[] =>
     .map((text) => note(text));
 
 async function checkAgents({ agents: folders }: Settings): Promise<Finding[]> {
-  const registry = new Registry((await Promise.all(folders.map(loadAgents))).flat());
-  return [
-    ok(
-      registry
-        .list()
-        .map(({ manifest }) => manifest.name)
-        .join(', '),
-    ),
-  ];
+  const { hosted, broken } = await loadAgents(folders);
+  const names = new Registry(hosted).list().map(({ manifest }) => manifest.name);
+  return [ok(names.join(', ')), ...broken.map(({ message }) => problem(message, 'serve would skip the file'))];
 }
 
 async function checkAddress({ host, port }: Pick<Settings, 'host' | 'port'>): Promise<Finding> {

@@ -15,6 +15,7 @@ import { createServer } from '../../server.ts';
 import { storeName } from '../../stores/open.ts';
 import { authOptions, forgetSecrets, refuseOpenAccess } from '../auth-options.ts';
 import { formatDuration } from '../durations.ts';
+import { envFile } from '../env-file.ts';
 import { exit, UsageError } from '../exit-codes.ts';
 import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeting.ts';
 import { keepObjectsYoung } from '../heap.ts';
@@ -45,7 +46,7 @@ export async function serve(options: Settings): Promise<number> {
   const protocols = options.protocols.filter(isProtocol);
   // Before the agents: once tsx is registered, each import asks its thread. For the protocols that was a tenth of a start.
   await loadProtocols(protocols);
-  const watched = options.watch ? await WatchedAgents.open(options.agents) : undefined;
+  const watched = options.watch ? await WatchedAgents.open(options.agents, variables()) : undefined;
   const agents = watched?.registry ?? (await registryOf(options.agents));
   const { docs, playground, trustProxy, trustTraceContext, worker } = options;
   const names = {
@@ -113,6 +114,17 @@ export async function work(options: Settings): Promise<number> {
   return exit.completed;
 }
 
+/** The file of variables, as it is read again when it changes. Agents get its variables, but not the server's secrets. */
+function variables(): { path: string; read(): void } | undefined {
+  const file = envFile();
+  if (file === undefined) return undefined;
+  const read = (): void => {
+    file.read();
+    forgetSecrets(process.env);
+  };
+  return { path: file.path, read };
+}
+
 /** Listens at the address of the options, or on the socket that systemd has opened there. */
 async function listen(app: FastifyInstance, { host, port }: Settings): Promise<string> {
   const fd = takeInheritedSocket(process.env);
@@ -144,8 +156,12 @@ function listenError(error: NodeJS.ErrnoException, { host, port }: Settings): Er
   return error;
 }
 
-const registryOf = async (folders: readonly string[]): Promise<Registry> =>
-  new Registry((await Promise.all(folders.map(loadAgents))).flat());
+/** The agents that load. A file that does not load takes no other agent down: it is reported, and its agent is missing. */
+async function registryOf(folders: readonly string[]): Promise<Registry> {
+  const { hosted, broken } = await loadAgents(folders);
+  for (const { message } of broken) terminal.error(`rivulet: ${message}; the file is skipped`);
+  return new Registry(hosted);
+}
 
 const serverOptions = async (settings: Settings) => {
   const { store, publicUrl, allowNetworks, runTtlByOwner, webhooks, limits, log, metrics, captureContent } = settings;
