@@ -91,23 +91,24 @@ const nothing: Recorded = { events: [], journal: [] };
  */
 async function recordedUntil({ store }: RunServices, source: RunRow, after: number): Promise<Recorded> {
   const { run_id, status, last } = source;
-  const isWhole = after === last && isFinal(status);
+  const beforeEnd = isFinal(status) ? last - 1 : last;
   const [lines, journal] = await Promise.all([
-    readLines(store, { ...source, last: isWhole ? last - 1 : after }, 1),
+    readLines(store, { ...source, last: Math.min(after, beforeEnd) }, 1),
     store.journal(run_id),
   ]);
-  const entries = journal
+  const events = lines.map((line) => parseLine<Event>(run_id, line));
+  const all = journal
     .filter((line) => !isDiagnosticLine(line))
     .map((line) => parseLine<object>(run_id, line))
-    .filter(isJournalEntry)
-    // What the agent got after an event has the id of that event.
-    .filter(({ at }) => at < after);
+    .filter(isJournalEntry);
+  // An agent that completes ends its open message and the run at once.
+  const isClosed = status === 'completed' && after >= beforeEnd && events.at(-1)?.type === 'message.completed';
+  if (isClosed && all.every(({ at }) => at < beforeEnd)) events.pop();
+  // What the agent got after an event has the id of that event.
+  const entries = all.filter(({ at }) => at < after);
   const cancelled = entries.findIndex((entry) => 'cancelled' in entry);
   const before = cancelled < 0 ? entries : entries.slice(0, cancelled);
-  return {
-    events: lines.map((line) => parseLine<Event>(run_id, line)),
-    journal: isWhole && status === 'failed' ? withoutLastErrors(before) : before,
-  };
+  return { events, journal: status === 'failed' && after === last ? withoutLastErrors(before) : before };
 }
 
 /** Where a run failed because steps did, these steps are done again. */
