@@ -55,11 +55,13 @@ describe('the OpenAPI document', () => {
       'get /resources/{resource_id}',
       'get /runs',
       'get /runs/{run_id}',
+      'get /runs/{run_id}/diagnostics',
       'get /runs/{run_id}/events',
       'get /session/{session_id}',
       'get /sessions/{session_id}',
       'post /runs',
       'post /runs/{run_id}',
+      'post /runs/{run_id}/again',
       'post /runs/{run_id}/cancel',
       'post /runs/{run_id}/retry',
       'post /runs/{run_id}/stream-ticket',
@@ -88,11 +90,13 @@ describe('the OpenAPI document', () => {
       'getSession',
       'getSessionAlias',
       'listAgents',
+      'listDiagnostics',
       'listRunEvents',
       'listRuns',
       'ping',
       'resumeRun',
       'retryRun',
+      'runAgain',
     ]);
   });
 

@@ -1,10 +1,15 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Event } from '../../client/client.ts';
+import type { Event, LogLine } from '../../client/client.ts';
 import type { FollowedRun } from '../conversation.ts';
 import { formatClock, formatDuration } from '../format.ts';
-import type { LoggedEvent } from '../run-record.ts';
+import { isLogLine, type LogEntry, withLogLines } from '../log-lines.ts';
+import type { LoggedEvent, RunRecord } from '../run-record.ts';
+import { DiagnosticsNote, useDiagnostics } from './diagnostics-note.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { JsonView } from './json-view.tsx';
+import { LongText } from './long-text.tsx';
+import { RunAgainButton } from './run-again-button.tsx';
 
 /** Rows in the page at once, so that a run of any length costs the same to render. */
 const maxRows = 150;
@@ -25,15 +30,66 @@ const times: readonly { label: string; show: (at: number, before: number, start:
 ];
 
 /** The run's events, newest last, with their times. Shows the newest; a button shows older ones. */
-export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
+export function EventLog({ followed }: { followed: FollowedRun }) {
+  const [withLines, setWithLines] = useState(false);
+  const switchOver = (
+    <button type="button" aria-pressed={withLines} onClick={() => setWithLines(!withLines)}>
+      Log lines
+    </button>
+  );
+  return withLines ? (
+    <EventsAndLines followed={followed} more={switchOver} />
+  ) : (
+    <Entries record={followed.record} entries={followed.record.events} more={switchOver} />
+  );
+}
+
+/** With the lines that the agent wrote to `context.log`. */
+function EventsAndLines({ followed, more }: { followed: FollowedRun; more: ComponentChildren }) {
+  const diagnostics = useDiagnostics(followed);
+  const { record } = followed;
+  const lines = diagnostics.entries.value.filter(isLogLine);
+  return (
+    <Entries
+      record={record}
+      entries={withLogLines(record.events, lines)}
+      more={more}
+      note={
+        <DiagnosticsNote
+          diagnostics={diagnostics}
+          what="Lines of the log"
+          empty={lines.length === 0 && <LinesMissing />}
+        />
+      }
+    />
+  );
+}
+
+const LinesMissing = () => (
+  <>
+    No lines. The server keeps what agents write to <code>context.log</code> where it captures content:{' '}
+    <code>--capture-content on</code>.
+  </>
+);
+
+interface EntriesProps {
+  readonly record: RunRecord;
+  readonly entries: readonly LogEntry[];
+  /** A button beside the filters. */
+  readonly more: ComponentChildren;
+  readonly note?: ComponentChildren;
+}
+
+function Entries({ record, entries, more, note }: EntriesProps) {
   const [filter, setFilter] = useState(0);
   const [time, setTime] = useState(0);
   const [end, setEnd] = useState<number>();
   const show = times[time]?.show ?? (() => '');
-  const timeOf = ({ at }: LoggedEvent, before: number): string => show(at, before, record.startTime);
+  const timeOf = (entry: LogEntry, before: LogEntry | undefined): string =>
+    show(atOf(entry, record), before === undefined ? 0 : atOf(before, record), record.startTime);
   const list = useRef<HTMLOListElement>(null);
   const shows = filters[filter]?.shows ?? (() => true);
-  const matching = record.events.filter(({ event }) => shows(event));
+  const matching = entries.filter((entry) => isLogLine(entry) || shows(entry.event));
   const last = end === undefined ? matching.length : Math.min(end, matching.length);
   const first = Math.max(0, last - maxRows);
   useEffect(() => {
@@ -48,8 +104,10 @@ export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
         options={filters.map(({ label }) => label)}
         selected={filter}
         onSelect={setFilter}
+        more={more}
       />
       <FilterBar label="Times" options={times.map(({ label }) => label)} selected={time} onSelect={setTime} />
+      {note}
       {first > 0 && (
         <button type="button" class="quiet more" onClick={() => setEnd(first)}>
           Older ({first})
@@ -62,9 +120,14 @@ export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
         <p class="note">{record.eventCount === 0 ? 'No events yet.' : 'No event matches the filter.'}</p>
       )}
       <ol class="events" ref={list}>
-        {matching.slice(first, last).map((entry, index) => (
-          <Row key={entry.number} entry={entry} time={timeOf(entry, matching[first + index - 1]?.at ?? 0)} />
-        ))}
+        {matching.slice(first, last).map((entry, index) => {
+          const at = timeOf(entry, matching[first + index - 1]);
+          return isLogLine(entry) ? (
+            <Line key={`line ${first + index}`} line={entry} time={at} />
+          ) : (
+            <Row key={entry.number} run_id={record.run_id} entry={entry} time={at} />
+          );
+        })}
       </ol>
       {end !== undefined && (
         <button type="button" class="quiet more" onClick={() => setEnd(undefined)}>
@@ -75,7 +138,11 @@ export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
   );
 }
 
-function Row({ entry, time }: { entry: LoggedEvent; time: string }) {
+/** Milliseconds since the run began. */
+const atOf = (entry: LogEntry, record: RunRecord): number =>
+  isLogLine(entry) ? Math.max(0, Date.parse(entry.logged_at) - record.startTime) : entry.at;
+
+function Row({ run_id, entry, time }: { run_id: string; entry: LoggedEvent; time: string }) {
   const { number, event } = entry;
   const [open, setOpen] = useState(false);
   return (
@@ -87,8 +154,29 @@ function Row({ entry, time }: { entry: LoggedEvent; time: string }) {
           <span class="summary">{summary(event)}</span>
           <span class="time">{time}</span>
         </summary>
-        {open && <JsonView value={event} label={`event ${number}`} />}
+        {open && (
+          <>
+            <JsonView value={event} label={`event ${number}`} />
+            <RunAgainButton run_id={run_id} after={number} />
+          </>
+        )}
       </details>
+    </li>
+  );
+}
+
+function Line({ line: { level, message, agent_name, path }, time }: { line: LogLine; time: string }) {
+  return (
+    <li data-level={level}>
+      <div class="entry">
+        <span class="number" />
+        <span class="type">{level}</span>
+        <span class="line">
+          {path !== undefined && <code>{agent_name} </code>}
+          <LongText text={message} />
+        </span>
+        <span class="time">{time}</span>
+      </div>
     </li>
   );
 }
