@@ -3,13 +3,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Event, LogLine } from '../../client/client.ts';
 import type { FollowedRun } from '../conversation.ts';
 import { formatClock, formatDuration } from '../format.ts';
-import { isLogLine, type LogEntry, withLogLines } from '../log-lines.ts';
+import { isLogLine, type LogEntry } from '../log-lines.ts';
 import type { LoggedEvent, RunRecord } from '../run-record.ts';
-import { DiagnosticsNote, useDiagnostics } from './diagnostics-note.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { JsonView } from './json-view.tsx';
-import { LongText } from './long-text.tsx';
+import { lazily } from './lazily.tsx';
 import { RunAgainButton } from './run-again-button.tsx';
+
+const EventsAndLines = lazily(() => import('./run-details.tsx').then(({ EventsAndLines }) => EventsAndLines));
 
 /** Rows in the page at once, so that a run of any length costs the same to render. */
 const maxRows = 150;
@@ -44,35 +45,7 @@ export function EventLog({ followed }: { followed: FollowedRun }) {
   );
 }
 
-/** With the lines that the agent wrote to `context.log`. */
-function EventsAndLines({ followed, more }: { followed: FollowedRun; more: ComponentChildren }) {
-  const diagnostics = useDiagnostics(followed);
-  const { record } = followed;
-  const lines = diagnostics.entries.value.filter(isLogLine);
-  return (
-    <Entries
-      record={record}
-      entries={withLogLines(record.events, lines)}
-      more={more}
-      note={
-        <DiagnosticsNote
-          diagnostics={diagnostics}
-          what="Lines of the log"
-          empty={lines.length === 0 && <LinesMissing />}
-        />
-      }
-    />
-  );
-}
-
-const LinesMissing = () => (
-  <>
-    No lines. The server keeps what agents write to <code>context.log</code> where it captures content:{' '}
-    <code>--capture-content on</code>.
-  </>
-);
-
-interface EntriesProps {
+export interface EntriesProps {
   readonly record: RunRecord;
   readonly entries: readonly LogEntry[];
   /** A button beside the filters. */
@@ -80,7 +53,8 @@ interface EntriesProps {
   readonly note?: ComponentChildren;
 }
 
-function Entries({ record, entries, more, note }: EntriesProps) {
+/** Events, with or without the lines of the log. */
+export function Entries({ record, entries, more, note }: EntriesProps) {
   const [filter, setFilter] = useState(0);
   const [time, setTime] = useState(0);
   const [end, setEnd] = useState<number>();
@@ -171,9 +145,9 @@ function Line({ line: { level, message, agent_name, path }, time }: { line: LogL
       <div class="entry">
         <span class="number" />
         <span class="type">{level}</span>
-        <span class="line">
+        <span class="logged">
           {path !== undefined && <code>{agent_name} </code>}
-          <LongText text={message} />
+          {message}
         </span>
         <span class="time">{time}</span>
       </div>

@@ -12,9 +12,9 @@ import { TimelineView } from './timeline-view.tsx';
 
 const RequestList = lazily(() => import('./request-list.tsx').then(({ RequestList }) => RequestList));
 
-const ModelCalls = lazily(() => import('./model-calls.tsx').then(({ ModelCalls }) => ModelCalls));
-const ToolList = lazily(() => import('./tool-list.tsx').then(({ ToolList }) => ToolList));
-const SessionView = lazily(() => import('./session-view.tsx').then(({ SessionView }) => SessionView));
+const ModelCalls = lazily(() => import('./run-details.tsx').then(({ ModelCalls }) => ModelCalls));
+const ToolList = lazily(() => import('./run-details.tsx').then(({ ToolList }) => ToolList));
+const SessionView = lazily(() => import('./run-details.tsx').then(({ SessionView }) => SessionView));
 
 /** Details of the followed run. */
 export function Inspector() {

@@ -18,7 +18,6 @@ export function SessionView({ followed: { record } }: { followed: FollowedRun })
   const [problem, setProblem] = useState<string>();
   const session_id = record.run?.session_id;
   const final = record.run !== undefined && isFinal(record.run.status);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the end of the run changes what is read.
   useEffect(() => {
     if (session_id === undefined) return;
     const abort = new AbortController();
