@@ -216,8 +216,10 @@ inPlayground('the details of a run', () => {
   it.each([1_440, 390])('can be read and used with the keyboard, at %i pixels', async (width) => {
     const { page } = await inspect([traveller], width);
     await open(page, 'Events');
-    await page.getByRole('button', { name: 'Log lines' }).click();
+    const lines = page.getByRole('button', { name: 'Log lines' });
+    await lines.press('Enter');
     await page.getByText('Only two trains.').waitFor();
+    expect(await lines.evaluate((button) => button === document.activeElement)).toBe(true);
     expect(await violationsInBoth(page), 'log lines').toEqual([]);
     await picture(page, `details-lines-${width}`);
     await open(page, 'Events');

@@ -3,14 +3,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Event, LogLine } from '../../client/client.ts';
 import type { FollowedRun } from '../conversation.ts';
 import { formatClock, formatDuration } from '../format.ts';
-import { isLogLine, type LogEntry } from '../log-lines.ts';
+import { isLogLine, type LogEntry, withLogLines } from '../log-lines.ts';
 import type { LoggedEvent, RunRecord } from '../run-record.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { JsonView } from './json-view.tsx';
 import { lazily } from './lazily.tsx';
 import { RunAgainButton } from './run-again-button.tsx';
 
-const EventsAndLines = lazily(() => import('./run-details.tsx').then(({ EventsAndLines }) => EventsAndLines));
+const LogLines = lazily(() => import('./run-details.tsx').then(({ LogLines }) => LogLines));
 
 /** Rows in the page at once, so that a run of any length costs the same to render. */
 const maxRows = 150;
@@ -30,31 +30,37 @@ const times: readonly { label: string; show: (at: number, before: number, start:
   { label: 'By clock', show: (at, _, start) => formatClock(start + at) },
 ];
 
-/** The run's events, newest last, with their times. Shows the newest; a button shows older ones. */
+/**
+ * The run's events, newest last, with their times, and the lines that its agents wrote to `context.log` where they are asked
+ * for. Shows the newest; a button shows older ones.
+ */
 export function EventLog({ followed }: { followed: FollowedRun }) {
   const [withLines, setWithLines] = useState(false);
-  const switchOver = (
-    <button type="button" aria-pressed={withLines} onClick={() => setWithLines(!withLines)}>
-      Log lines
-    </button>
-  );
-  return withLines ? (
-    <EventsAndLines followed={followed} more={switchOver} />
-  ) : (
-    <Entries record={followed.record} entries={followed.record.events} more={switchOver} />
+  const [lines, setLines] = useState<readonly LogLine[]>([]);
+  const { record } = followed;
+  return (
+    <Entries
+      record={record}
+      entries={withLines ? withLogLines(record.events, lines) : record.events}
+      more={
+        <button type="button" aria-pressed={withLines} onClick={() => setWithLines(!withLines)}>
+          Log lines
+        </button>
+      }
+      note={withLines && <LogLines followed={followed} onLines={setLines} />}
+    />
   );
 }
 
-export interface EntriesProps {
+interface EntriesProps {
   readonly record: RunRecord;
   readonly entries: readonly LogEntry[];
   /** A button beside the filters. */
   readonly more: ComponentChildren;
-  readonly note?: ComponentChildren;
+  readonly note: ComponentChildren;
 }
 
-/** Events, with or without the lines of the log. */
-export function Entries({ record, entries, more, note }: EntriesProps) {
+function Entries({ record, entries, more, note }: EntriesProps) {
   const [filter, setFilter] = useState(0);
   const [time, setTime] = useState(0);
   const [end, setEnd] = useState<number>();

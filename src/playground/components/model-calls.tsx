@@ -107,10 +107,7 @@ function Content({ call }: { call: ModelCall }) {
   return (
     <>
       {tools !== undefined && tools.length > 0 && (
-        <details class="fold">
-          <summary>Tools that it may call: {formatNumber(tools.length)}</summary>
-          <JsonView label="the tools" value={tools} />
-        </details>
+        <Fold title={`Tools that it may call: ${formatNumber(tools.length)}`} label="the tools" value={tools} />
       )}
       {told !== undefined && <ModelMessages heading="What it was told" messages={told} />}
       {answer !== undefined && <ModelMessages heading="What it answered" messages={answer} />}
@@ -121,10 +118,22 @@ function Content({ call }: { call: ModelCall }) {
 /** The other fields: its server, the ids, the times. */
 function Details({ call }: { call: ModelCall }) {
   const { input_messages: _, output_messages: __, tool_definitions: ___, ...rest } = call;
+  return <Fold title="All fields" label="the call" value={rest} />;
+}
+
+interface FoldProps {
+  readonly title: string;
+  readonly label: string;
+  readonly value: unknown;
+}
+
+/** JSON that is in the page once it is opened. */
+function Fold({ title, label, value }: FoldProps) {
+  const [open, setOpen] = useState(false);
   return (
-    <details class="fold">
-      <summary>All fields</summary>
-      <JsonView label="the call" value={rest} />
+    <details class="fold" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{title}</summary>
+      {open && <JsonView label={label} value={value} />}
     </details>
   );
 }
