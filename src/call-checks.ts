@@ -7,6 +7,7 @@ import { compile, type Validator } from './core/validate.ts';
 import {
   AgentsQuery,
   ResourceParams,
+  RunAgainRequest,
   RunCreateRequest,
   RunHeaders,
   RunParams,
@@ -29,6 +30,7 @@ function checked<S extends TSchema>(schema: S, where: string): Validator<Static<
 export const checks = {
   create: checked(RunCreateRequest, 'body'),
   resume: checked(RunResumeRequest, 'body'),
+  again: checked(RunAgainRequest, 'body'),
   headers: checked(RunHeaders, 'headers'),
   run: checked(RunParams, 'path'),
   session: checked(SessionParams, 'path'),

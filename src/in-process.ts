@@ -19,6 +19,7 @@ import { pathOf } from './client/http.ts';
 import type { Input, Reply } from './client/input.ts';
 import { toRun } from './client/operators.ts';
 import {
+  type AgainOptions,
   allAgents,
   beginning,
   type CallOptions,
@@ -27,6 +28,7 @@ import {
   type ResumeOptions,
   type Rivulet,
   type RunOptions,
+  repeating,
   replying,
   runsOf,
   type StartOptions,
@@ -125,6 +127,15 @@ export class InProcess implements Rivulet {
       const { body, headers } = this.#received(replying(reply, { channel: 'in-process', ...options }));
       const { await_resume } = checks.resume(body);
       const { run } = await this.#access.resume(id, await_resume, runOptions(checks.headers(headers)));
+      return JSON.parse(run);
+    });
+  }
+
+  again(run_id: string, options: AgainOptions = {}): Promise<Run> {
+    return this.#call(options, async () => {
+      const id = runIn(run_id);
+      const { body, headers } = this.#received(repeating(options));
+      const { run } = await this.#access.again(id, checks.again(body).after ?? 0, runOptions(checks.headers(headers)));
       return JSON.parse(run);
     });
   }

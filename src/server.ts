@@ -51,6 +51,7 @@ import { dropStalledReaders } from './http/stalled-readers.ts';
 import { type TrafficObserver, unobserved } from './http/traffic.ts';
 import { reportUnknownFields } from './http/unknown-fields.ts';
 import type { WebhookSecrets } from './http/webhooks/secrets.ts';
+import { againRoutes } from './protocols/acp/again.ts';
 import { agentRoutes } from './protocols/acp/agents.ts';
 import { principalRoutes } from './protocols/acp/principals.ts';
 import { eventRoutes, runRoutes, storedRunRoutes } from './protocols/acp/runs.ts';
@@ -245,6 +246,7 @@ async function serveOwnApi(app: FastifyInstance, options: OwnRoutes): Promise<vo
   await healthRoutes(typed, options);
   await agentRoutes(typed, options);
   await runRoutes(typed, options);
+  await againRoutes(typed, options);
   await storedRunRoutes(typed, options);
   await eventRoutes(typed, options);
   await streamTicketRoutes(typed, options);

@@ -11,6 +11,7 @@ import { httpEvents } from './http-events.ts';
 import type { Input, Reply } from './input.ts';
 import { toRun } from './operators.ts';
 import {
+  type AgainOptions,
   allAgents,
   beginning,
   type CallOptions,
@@ -19,6 +20,7 @@ import {
   type ResumeOptions,
   type Rivulet,
   type RunOptions,
+  repeating,
   replying,
   runsOf,
   type StartOptions,
@@ -51,6 +53,7 @@ export type { HttpOptions } from './http.ts';
 export type { Input, PartInput, Reply } from './input.ts';
 export { messages, messageText, parts, text, toRun } from './operators.ts';
 export type {
+  AgainOptions,
   CallOptions,
   OnceOptions,
   ResumeOptions,
@@ -68,7 +71,7 @@ export interface ClientOptions extends HttpOptions {
 
 /**
  * A Rivulet server, as seen from a browser or Node. Events, and `sync`, reconnect after each break, until another attempt
- * would fail alike. `start` and `resume` are sent again once where no answer came; the other calls are one request each.
+ * would fail alike. `start`, `resume` and `again` are sent again once where no answer came; the other calls are one request each.
  */
 export class Client implements Rivulet {
   readonly #http: Http;
@@ -103,6 +106,10 @@ export class Client implements Rivulet {
 
   async resume(run_id: string, reply: Reply, { signal, ...options }: ResumeOptions = {}): Promise<Run> {
     return this.#post(pathOf('runs', run_id), replying(reply, options, newKey()), signal);
+  }
+
+  async again(run_id: string, { signal, ...options }: AgainOptions = {}): Promise<Run> {
+    return this.#post(`${pathOf('runs', run_id)}/again`, repeating(options, newKey()), signal);
   }
 
   async cancel(run_id: string, options?: CallOptions): Promise<Run> {

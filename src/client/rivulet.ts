@@ -35,6 +35,11 @@ export interface ResumeOptions extends OnceOptions {
   readonly channel?: string;
 }
 
+export interface AgainOptions extends OnceOptions {
+  /** Id of the last event that the new run repeats. Default 0: it begins anew with the same input. */
+  readonly after?: number;
+}
+
 export interface RunOptions extends StartOptions, FollowOptions {}
 
 export interface WatchOptions extends FollowOptions {
@@ -74,6 +79,12 @@ export interface Rivulet {
 
   /** Ends a run; resolves to it as `cancelling`. */
   cancel(run_id: string, options?: CallOptions): Promise<Run>;
+
+  /**
+   * Makes a run that repeats the events of another one up to `after`, and then goes on live; resolves to the new run. A durable
+   * agent gets the recorded values of its steps. Without `after`, the agent begins anew with the same input.
+   */
+  again(run_id: string, options?: AgainOptions): Promise<Run>;
 
   /** Tries a parked run again; resolves to it as it was. Readers of the run see how it continues. */
   retry(run_id: string, options?: CallOptions): Promise<Run>;
@@ -150,6 +161,12 @@ export function beginning(
 export const replying = (reply: Reply, options: ResumeOptions, key?: string): Begin => ({
   body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
   headers: { 'Idempotency-Key': options.idempotency_key ?? key, 'Rivulet-Channel': options.channel },
+});
+
+/** What a call sends to run again. `key` as for `beginning`. */
+export const repeating = ({ after, idempotency_key }: AgainOptions, key?: string): Begin => ({
+  body: { after },
+  headers: { 'Idempotency-Key': idempotency_key ?? key },
 });
 
 // Not randomUUID, which browsers have on https only.

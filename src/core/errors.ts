@@ -175,6 +175,18 @@ export const errorTable = {
     'invalid_input',
     (id: string, status: string) => `Run ${id} is ${status} and not parked; only a parked run can be tried again.`,
   ),
+  not_repeatable: row(
+    409,
+    'invalid_input',
+    (id: string, after: number, agent: string) =>
+      `Run ${id} cannot be repeated up to event ${after}: agent ${agent} is not durable, so only the input was recorded; run it again from the beginning, with after 0.`,
+  ),
+  owner_differs: row(
+    403,
+    'invalid_input',
+    (id: string) =>
+      `Run ${id} belongs to another owner, and only that owner can run it again: a copy would be kept when the data of that owner is erased.`,
+  ),
   content_type_refused: row(
     422,
     'invalid_input',

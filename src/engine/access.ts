@@ -72,6 +72,12 @@ export class Access {
     return this.#engine.resume(run_id, input, { ...options, principal: this.principal });
   }
 
+  /** Makes a run of the caller's. @throws as `create`, and as `runAgain` */
+  async again(run_id: string, after: number, options: RunOptions = {}): Promise<AcceptedRun> {
+    this.#checkAgent(await this.#agentOf(run_id));
+    return this.#engine.again(run_id, after, { ...options, principal: this.principal });
+  }
+
   /** The run that a request with an idempotency key has made or resumed; undefined where the key is not kept. */
   findKey(scope: string, key: string): Promise<{ readonly run_id: string; readonly after: number } | undefined> {
     return this.#engine.findKey(scope, key, this.principal);

@@ -21,6 +21,7 @@ import { type EngineOptions, servicesOf } from './parts.ts';
 import { PeriodicTask } from './periodic.ts';
 import { ReadyCheck } from './ready-check.ts';
 import { manifestsOf } from './registry.ts';
+import { runAgain } from './runs/again.ts';
 import { cancelRun } from './runs/cancel.ts';
 import { ConnectedReaders } from './runs/connected-readers.ts';
 import { type AcceptedRun, createRun, type RunOptions } from './runs/create.ts';
@@ -208,6 +209,11 @@ export class Engine {
   /** Cancels a run; returns it as JSON, with the status `cancelling`. See `cancelRun`, also for its errors. */
   cancel(run_id: string, question?: string): Promise<string> {
     return cancelRun(this.#services, run_id, question);
+  }
+
+  /** Makes a run that repeats another one up to an event. See `runAgain` for its errors. */
+  again(run_id: string, after: number, options: RunOptions = {}): Promise<AcceptedRun> {
+    return runAgain(this.#services, run_id, after, options);
   }
 
   /** Tries a parked run again; returns it as JSON. See `retryRun` for its errors. */

@@ -165,6 +165,35 @@ export class Sessions {
     return { history, ...(history.length > 0 && { resources: [resource] }), ...(state !== undefined && { state }) };
   }
 
+  /**
+   * What a run that repeats another one gets in a session of its own: the messages of the turns before that one, and those
+   * that it has read in the repeated part (`marks`); and the state as of now, since earlier ones are not kept.
+   */
+  async copyExtras(source: RunKey, target: RunKey, marks: readonly HistoryMark[]): Promise<Extras> {
+    const { urls, strict } = await this.#historyOf(source);
+    const read = Math.max(0, ...marks.map((mark) => extentOf(urls, mark)));
+    const history = strict ? [...urls] : await this.#before(urls, source.run_id, read);
+    const copied = this.descriptorExtras({ id: sessionIdOf(target.session_id), history }, target);
+    const state = (await this.#store.session(source.session_id))?.state ?? undefined;
+    if (state === undefined || isForeign(state)) return { ...copied, ...(state !== undefined && { state }) };
+    const [stored] = await this.#store.resources([state.slice(resourcePath.length)]);
+    if (stored === undefined) return copied;
+    const own = resourceOf(target.session_id, null, stored.body);
+    return { ...copied, resources: [...(copied.resources ?? []), own], state: `${resourcePath}${own.resource_id}` };
+  }
+
+  /** The first `read` URLs, and those after them that are not of a run or of later ones. */
+  async #before(urls: readonly string[], run_id: string, read: number): Promise<string[]> {
+    const later = new Set<string>();
+    // A message is stored when its run ends. What was stored before the run began is of an earlier run.
+    const unsure = urls.slice(read).filter((url) => !isForeign(url) && url.slice(resourcePath.length) > run_id);
+    for (const some of pagesOf(unsure)) {
+      const found = await this.#store.resources(some.map((url) => url.slice(resourcePath.length)));
+      for (const [index, url] of some.entries()) if ((found[index]?.run_id ?? run_id) >= run_id) later.add(url);
+    }
+    return urls.filter((url) => !later.has(url));
+  }
+
   /** Messages as resources, and the history entries that point to them. */
   messageExtras(session_id: string, run_id: string, messages: readonly Message[]): Extras {
     const resources = messages.map((message) => resourceOf(session_id, run_id, flat(encodeMessage(message))));

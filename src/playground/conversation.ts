@@ -184,6 +184,15 @@ export class Conversation {
     });
   }
 
+  /** Makes a run that repeats another one up to an event, and opens it. @throws ClientError if the server refuses it */
+  async repeat(run_id: string, after: number): Promise<void> {
+    const { client, router } = this.#options;
+    const at = performance.now();
+    const run = await client.again(run_id, { after });
+    this.#created = { run_id: run.run_id, at };
+    router.push({ agent: run.agent_name, session: run.session_id, run: run.run_id });
+  }
+
   /** Sends the input of a run again, in the same session. */
   async runAgain({ run_id, agent_name }: Run): Promise<void> {
     await this.send(agent_name, this.#inputOf(run_id));

@@ -57,6 +57,20 @@ export const RunResumeRequest = Type.Object(
 );
 export type RunResumeRequest = Static<typeof RunResumeRequest>;
 
+export const RunAgainRequest = Type.Object(
+  {
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        default: 0,
+        description: 'the id of the last event that is repeated; 0 and 1: the run begins anew with the same input',
+      }),
+    ),
+  },
+  { $id: 'RunAgainRequest', description: 'the part of a run that a new run repeats' },
+);
+export type RunAgainRequest = Static<typeof RunAgainRequest>;
+
 const OnDisconnect = Type.String({
   pattern: '^(continue|cancel|grace=\\d{1,6}(\\.\\d{1,3})?)$',
   description: 'continue, cancel or grace=SECONDS: what happens to the run when its last client disconnects',

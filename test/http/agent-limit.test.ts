@@ -80,6 +80,7 @@ describe('a key that is limited to some agents', () => {
       ['GET', (id) => `/runs/${id}/events`],
       ['GET', (id) => `/runs/${id}/deliveries`],
       ['POST', (id) => `/runs/${id}/cancel`],
+      ['POST', (id) => `/runs/${id}/again`],
       ['POST', (id) => `/runs/${id}/retry`],
       ['POST', (id) => `/runs/${id}/stream-ticket`],
       ['DELETE', (id) => `/runs/${id}`],

@@ -61,6 +61,7 @@ describe('the OpenAPI document', () => {
       'get /sessions/{session_id}',
       'post /runs',
       'post /runs/{run_id}',
+      'post /runs/{run_id}/again',
       'post /runs/{run_id}/cancel',
       'post /runs/{run_id}/retry',
       'post /runs/{run_id}/stream-ticket',
@@ -95,6 +96,7 @@ describe('the OpenAPI document', () => {
       'ping',
       'resumeRun',
       'retryRun',
+      'runAgain',
     ]);
   });
 

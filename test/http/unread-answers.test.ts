@@ -51,6 +51,7 @@ const entries: Readonly<Record<string, 'small' | ((ids: Ids) => Read)>> = {
   'POST /runs': () => ({ path: '/runs', body: ask('large') }),
   'POST /runs/:run_id': 'small',
   'POST /runs/:run_id/cancel': 'small',
+  'POST /runs/:run_id/again': 'small',
   'POST /runs/:run_id/retry': 'small',
   'GET /runs': 'small',
   'GET /runs/:run_id': ({ run }) => ({ path: `/runs/${run}` }),

@@ -392,6 +392,21 @@ export function rivuletContract(name: string, open: Open): void {
       });
     });
 
+    describe('running again', () => {
+      it('makes a run with the same input, and is refused up to an event of an agent that is not durable', async () => {
+        const { run_id } = await rivulet.sync('echo', 'hi');
+        const again = await rivulet.again(run_id);
+        expect(again.run_id).not.toBe(run_id);
+        expect((await all(rivulet.watch(again.run_id))).at(-1)?.type).toBe('run.completed');
+        expect((await rivulet.get(again.run_id)).output).toMatchObject([{ parts: [{ content: 'hi' }] }]);
+        expect(await failure(rivulet.again(run_id, { after: 3 }))).toMatchObject({
+          status: 409,
+          data: { reason: 'not_repeatable' },
+        });
+        expect(await failure(rivulet.again(run_id, { after: -1 }))).toMatchObject({ status: 422 });
+      });
+    });
+
     describe('cancelling', () => {
       it('ends a run, which its readers see, and is refused for a final one', async () => {
         const { seen, there, over } = reading(rivulet.run('never', 'go'), 'run.in-progress');

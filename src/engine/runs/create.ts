@@ -117,18 +117,24 @@ export async function createRun(
   );
 }
 
-function planOf(
-  { executions, active, commits, dispatcher, checkWebhook }: RunServices,
-  request: RunCreateRequest,
-  runOptions: RunOptions,
-  key: IdempotentRequest | undefined,
-): Plan {
+/** Checks that a run may be created now. @throws RivuletError `too_busy`, `store_unavailable`, `stopping` */
+export function checkRoom({ executions, active, commits, dispatcher }: RunServices): void {
   const { running } = executions.limits;
   // With a shared dispatcher, runs wait in its queue until a node has a free slot.
   if (!dispatcher.shared && running > 0 && active.working >= running) {
     throw fail('too_busy', `${running} runs are at work, which is the limit of this server`);
   }
   commits.checkAvailable();
+}
+
+function planOf(
+  services: RunServices,
+  request: RunCreateRequest,
+  runOptions: RunOptions,
+  key: IdempotentRequest | undefined,
+): Plan {
+  const { executions, checkWebhook } = services;
+  checkRoom(services);
   if (request.webhook !== undefined) checkWebhook(request.webhook.url, 'webhook.url');
   for (const { url } of runOptions.targets ?? []) checkWebhook(url, 'url');
   const agent = executions.registry.get(request.agent_name);
@@ -196,9 +202,9 @@ const mayExist = 'the run may have been created, and a request with an Idempoten
  * Starts the run when it is durable, and waits for that for at most `requestTimeout`. After that the request fails, and
  * this process cancels the run if it becomes durable later. A run with an Idempotency-Key goes on, and a retry finds it.
  */
-async function startWhenDurable(
+export async function startWhenDurable(
   services: RunServices,
-  { key, if_busy }: Plan,
+  { key, if_busy }: Pick<Plan, 'key' | 'if_busy'>,
   row: RunRow,
   durable: Promise<void>,
 ): Promise<void> {
@@ -282,8 +288,18 @@ function requestedSession({ session_id, session }: RunCreateRequest): string {
   return a ?? b ?? newId();
 }
 
-const newRow = (
-  { agent: { manifest, options }, input, owner, session_id, now, targets, runOptions, trace }: Plan,
+/** The row of a new run, before its first event. */
+export const newRow = (
+  {
+    agent: { manifest, options },
+    input,
+    owner,
+    session_id,
+    now,
+    targets,
+    runOptions,
+    trace,
+  }: Omit<Plan, 'if_busy' | 'key' | 'descriptor'>,
   queued: boolean,
 ): RunRow => ({
   run_id: newId(),
@@ -320,7 +336,8 @@ function storedPrincipal(principal: Principal | undefined): string | null {
   return text;
 }
 
-const newRun = ({ run_id, agent_name, session_id, created_at }: RunRow): Run => ({
+/** The Run of a new row. */
+export const newRun = ({ run_id, agent_name, session_id, created_at }: RunRow): Run => ({
   run_id,
   agent_name,
   session_id: sessionIdOf(session_id),

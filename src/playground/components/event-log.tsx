@@ -1,10 +1,16 @@
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Event } from '../../client/client.ts';
+import type { Event, LogLine } from '../../client/client.ts';
 import type { FollowedRun } from '../conversation.ts';
 import { formatClock, formatDuration } from '../format.ts';
-import type { LoggedEvent } from '../run-record.ts';
+import { isLogLine, type LogEntry, withLogLines } from '../log-lines.ts';
+import type { LoggedEvent, RunRecord } from '../run-record.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { JsonView } from './json-view.tsx';
+import { lazily } from './lazily.tsx';
+import { RunAgainButton } from './run-again-button.tsx';
+
+const LogLines = lazily(() => import('./run-details.tsx').then(({ LogLines }) => LogLines));
 
 /** Rows in the page at once, so that a run of any length costs the same to render. */
 const maxRows = 150;
@@ -24,16 +30,46 @@ const times: readonly { label: string; show: (at: number, before: number, start:
   { label: 'By clock', show: (at, _, start) => formatClock(start + at) },
 ];
 
-/** The run's events, newest last, with their times. Shows the newest; a button shows older ones. */
-export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
+/**
+ * The run's events, newest last, with their times, and the lines that its agents wrote to `context.log` where they are asked
+ * for. Shows the newest; a button shows older ones.
+ */
+export function EventLog({ followed }: { followed: FollowedRun }) {
+  const [withLines, setWithLines] = useState(false);
+  const [lines, setLines] = useState<readonly LogLine[]>([]);
+  const { record } = followed;
+  return (
+    <Entries
+      record={record}
+      entries={withLines ? withLogLines(record.events, lines) : record.events}
+      more={
+        <button type="button" aria-pressed={withLines} onClick={() => setWithLines(!withLines)}>
+          Log lines
+        </button>
+      }
+      note={withLines && <LogLines followed={followed} onLines={setLines} />}
+    />
+  );
+}
+
+interface EntriesProps {
+  readonly record: RunRecord;
+  readonly entries: readonly LogEntry[];
+  /** A button beside the filters. */
+  readonly more: ComponentChildren;
+  readonly note: ComponentChildren;
+}
+
+function Entries({ record, entries, more, note }: EntriesProps) {
   const [filter, setFilter] = useState(0);
   const [time, setTime] = useState(0);
   const [end, setEnd] = useState<number>();
   const show = times[time]?.show ?? (() => '');
-  const timeOf = ({ at }: LoggedEvent, before: number): string => show(at, before, record.startTime);
+  const timeOf = (entry: LogEntry, before: LogEntry | undefined): string =>
+    show(atOf(entry, record), before === undefined ? 0 : atOf(before, record), record.startTime);
   const list = useRef<HTMLOListElement>(null);
   const shows = filters[filter]?.shows ?? (() => true);
-  const matching = record.events.filter(({ event }) => shows(event));
+  const matching = entries.filter((entry) => isLogLine(entry) || shows(entry.event));
   const last = end === undefined ? matching.length : Math.min(end, matching.length);
   const first = Math.max(0, last - maxRows);
   useEffect(() => {
@@ -48,8 +84,10 @@ export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
         options={filters.map(({ label }) => label)}
         selected={filter}
         onSelect={setFilter}
+        more={more}
       />
       <FilterBar label="Times" options={times.map(({ label }) => label)} selected={time} onSelect={setTime} />
+      {note}
       {first > 0 && (
         <button type="button" class="quiet more" onClick={() => setEnd(first)}>
           Older ({first})
@@ -62,9 +100,14 @@ export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
         <p class="note">{record.eventCount === 0 ? 'No events yet.' : 'No event matches the filter.'}</p>
       )}
       <ol class="events" ref={list}>
-        {matching.slice(first, last).map((entry, index) => (
-          <Row key={entry.number} entry={entry} time={timeOf(entry, matching[first + index - 1]?.at ?? 0)} />
-        ))}
+        {matching.slice(first, last).map((entry, index) => {
+          const at = timeOf(entry, matching[first + index - 1]);
+          return isLogLine(entry) ? (
+            <Line key={`line ${first + index}`} line={entry} time={at} />
+          ) : (
+            <Row key={entry.number} run_id={record.run_id} entry={entry} time={at} />
+          );
+        })}
       </ol>
       {end !== undefined && (
         <button type="button" class="quiet more" onClick={() => setEnd(undefined)}>
@@ -75,7 +118,11 @@ export function EventLog({ followed: { record } }: { followed: FollowedRun }) {
   );
 }
 
-function Row({ entry, time }: { entry: LoggedEvent; time: string }) {
+/** Milliseconds since the run began. */
+const atOf = (entry: LogEntry, record: RunRecord): number =>
+  isLogLine(entry) ? Math.max(0, Date.parse(entry.logged_at) - record.startTime) : entry.at;
+
+function Row({ run_id, entry, time }: { run_id: string; entry: LoggedEvent; time: string }) {
   const { number, event } = entry;
   const [open, setOpen] = useState(false);
   return (
@@ -87,8 +134,29 @@ function Row({ entry, time }: { entry: LoggedEvent; time: string }) {
           <span class="summary">{summary(event)}</span>
           <span class="time">{time}</span>
         </summary>
-        {open && <JsonView value={event} label={`event ${number}`} />}
+        {open && (
+          <>
+            <JsonView value={event} label={`event ${number}`} />
+            <RunAgainButton run_id={run_id} after={number} />
+          </>
+        )}
       </details>
+    </li>
+  );
+}
+
+function Line({ line: { level, message, agent_name, path }, time }: { line: LogLine; time: string }) {
+  return (
+    <li data-level={level}>
+      <div class="entry">
+        <span class="number" />
+        <span class="type">{level}</span>
+        <span class="logged">
+          {path !== undefined && <code>{agent_name} </code>}
+          {message}
+        </span>
+        <span class="time">{time}</span>
+      </div>
     </li>
   );
 }

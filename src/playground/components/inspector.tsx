@@ -4,12 +4,17 @@ import { EventLog } from './event-log.tsx';
 import { JsonView } from './json-view.tsx';
 import { lazily } from './lazily.tsx';
 import { ParkedNote } from './parked-note.tsx';
+import { RunAgainButton } from './run-again-button.tsx';
 import { RunFigures } from './run-figures.tsx';
 import { StatusBadge } from './status-badge.tsx';
 import { Tabs } from './tabs.tsx';
 import { TimelineView } from './timeline-view.tsx';
 
 const RequestList = lazily(() => import('./request-list.tsx').then(({ RequestList }) => RequestList));
+
+const ModelCalls = lazily(() => import('./run-details.tsx').then(({ ModelCalls }) => ModelCalls));
+const ToolList = lazily(() => import('./run-details.tsx').then(({ ToolList }) => ToolList));
+const SessionView = lazily(() => import('./run-details.tsx').then(({ SessionView }) => SessionView));
 
 /** Details of the followed run. */
 export function Inspector() {
@@ -30,6 +35,7 @@ export function Inspector() {
           <p class="id">
             <code>{followed.record.run_id}</code>
             <CopyButton label="Copy the run's id" text={() => followed.record.run_id} />
+            <RunAgainButton run_id={followed.record.run_id} after={0} label="Repeat this run" />
           </p>
           <ParkedNote key={followed.record.run_id} run_id={followed.record.run_id} />
           <RunFigures followed={followed} />
@@ -37,6 +43,9 @@ export function Inspector() {
             label="About the run"
             tabs={[
               { name: 'Events', panel: () => <EventLog key={followed.record.run_id} followed={followed} /> },
+              { name: 'Models', panel: () => <ModelCalls key={followed.record.run_id} followed={followed} /> },
+              { name: 'Tools', panel: () => <ToolList key={followed.record.run_id} followed={followed} /> },
+              { name: 'Session', panel: () => <SessionView key={run?.session_id} followed={followed} /> },
               { name: 'Timeline', panel: () => <TimelineView followed={followed} /> },
               { name: 'Run', panel: () => <JsonView key={followed.record.run_id} value={run} label="the run" /> },
               { name: 'Requests', panel: () => <RequestList run_id={followed.record.run_id} /> },

@@ -54,7 +54,8 @@ type Step = {
   readonly tool_error?: string;
 };
 
-function StepLine({ message, tool_name, tool_input, tool_output, tool_error, running, time }: Step & LineProps) {
+/** A step, and on opening its input and its result. */
+export function StepLine({ message, tool_name, tool_input, tool_output, tool_error, running, time }: Step & LineProps) {
   const line = (
     <>
       <State name={running ? 'running' : tool_error === undefined ? 'done' : 'failed'} />
