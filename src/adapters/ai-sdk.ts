@@ -6,6 +6,7 @@ import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
+import { type Asked, ModelCalls } from './ai-sdk-calls.ts';
 import {
   type Call,
   callsCutOff,
@@ -56,28 +57,42 @@ export type AiSdkFunction = (messages: ModelMessage[], context: AgentContext) =>
  */
 export function aiSdkAgent(agent: AiSdkAgent | AiSdkFunction): AgentFunction {
   return (input, context) => {
-    const stream: Stream = (messages) =>
-      typeof agent === 'function' ? agent(messages, context) : agent.stream({ messages, abortSignal: context.signal });
-    const library = { shown: new Set<string>(), stream, tools: typeof agent === 'function' ? {} : (agent.tools ?? {}) };
+    const library = typeof agent === 'function' ? functionLibrary(agent, context) : agentLibrary(agent, context);
     return conversation(input, context).pipe(
       switchMap((messages) => turn(saidIn(messages).flatMap(toModelMessages), library, context)),
     );
   };
 }
 
-type Stream = (messages: ModelMessage[]) => AiSdkStream | PromiseLike<AiSdkStream>;
-
-interface Library {
-  readonly stream: Stream;
-  readonly tools: object;
+/** The library's side of one run. */
+interface Library extends Omit<Asked, 'messages'> {
+  readonly stream: (messages: ModelMessage[]) => AiSdkStream | PromiseLike<AiSdkStream>;
   /** The ids of the calls that were shown. After a crash, a model may use one again. */
   readonly shown: Set<string>;
 }
 
+const functionLibrary = (agent: AiSdkFunction, context: AgentContext): Library => ({
+  stream: (messages) => agent(messages, context),
+  tools: {},
+  shown: new Set(),
+});
+
+function agentLibrary(agent: AiSdkAgent, { signal }: AgentContext): Library {
+  // A `ToolLoopAgent` has them, though its types do not say so. Without them, reports of model calls say less.
+  const settings: unknown = Reflect.get(agent, 'settings');
+  const { model, instructions } = isObject(settings) ? settings : {};
+  const stream = (messages: ModelMessage[]) => agent.stream({ messages, abortSignal: signal });
+  return { stream, model, instructions, tools: agent.tools ?? {}, shown: new Set() };
+}
+
 /** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. */
 function turn(messages: ModelMessage[], library: Library, context: AgentContext): Observable<AgentOutput> {
-  const { stream, tools } = library;
+  const { tools } = library;
   const pieces: Piece[] = [];
+  const ask = async function* (told: ModelMessage[], executed = false): AsyncGenerator<Piece> {
+    const calls = new ModelCalls(context, { ...library, messages: told });
+    yield* piecesOf(await library.stream(told), calls, executed);
+  };
   async function* goOn(before: readonly Piece[]): AsyncGenerator<Piece> {
     const known = [...before];
     for (const call of callsCutOff(before)) {
@@ -92,13 +107,9 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
     yield cut;
     if (isComplete(known)) return;
     const settled = settledIn(known);
-    const answer = await stream(continued(messages, [...known, cut]));
+    const answer = ask(continued(messages, [...known, cut]), endsInApproved(known));
     // Version 7 reports a denied call each time.
-    for await (const piece of piecesOf(answer, endsInApproved(known)))
-      if (!isResult(piece) || !settled.has(piece.toolCallId)) yield piece;
-  }
-  async function* begin(): AsyncGenerator<Piece> {
-    yield* piecesOf(await stream(messages));
+    for await (const piece of answer) if (!isResult(piece) || !settled.has(piece.toolCallId)) yield piece;
   }
   const collect = (piece: Piece): void => {
     pieces.push(piece);
@@ -118,10 +129,12 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
     );
   });
   return concat(
-    context.step('ai-sdk', begin, goOn).pipe(
-      tap(collect),
-      concatMap((piece) => outputsOf(piece, library.shown)),
-    ),
+    context
+      .step('ai-sdk', () => ask(messages), goOn)
+      .pipe(
+        tap(collect),
+        concatMap((piece) => outputsOf(piece, library.shown)),
+      ),
     next,
   );
 }
@@ -161,12 +174,11 @@ async function lastOf(values: AsyncIterable<unknown>): Promise<unknown> {
  * Reads a stream; what neither the reader nor the model needs is left out. Results of approved tools come before the first
  * model call, and are a message of their own; `executed`: there were some before a crash.
  */
-async function* piecesOf({ fullStream }: AiSdkStream, executed = false): AsyncGenerator<Piece> {
+async function* piecesOf(stream: AiSdkStream, calls: ModelCalls, executed: boolean): AsyncGenerator<Piece> {
   let hasResults = executed;
   let asked = false;
   const reasoning = new Map<string, string>();
-  // The parts of the stream depend on the tools of the agent only in their inputs and outputs.
-  for await (const part of fullStream as AsyncIterable<TextStreamPart<ToolSet>>) {
+  for await (const part of partsOf(stream, calls)) {
     switch (part.type) {
       case 'text-delta':
         if (part.text !== '') yield { type: 'text', text: part.text };
@@ -182,10 +194,6 @@ async function* piecesOf({ fullStream }: AiSdkStream, executed = false): AsyncGe
         yield { type: 'reasoning', text, ...(providerMetadata && { providerOptions: providerMetadata }) };
         break;
       }
-      case 'abort':
-        throw new Error(`The AI SDK aborted the stream: ${part.reason ?? 'no reason was given'}.`);
-      case 'error':
-        throw part.error;
       case 'start-step':
         if (!asked && hasResults) yield { type: 'step-end', usage: {} };
         asked = true;
@@ -200,6 +208,27 @@ async function* piecesOf({ fullStream }: AiSdkStream, executed = false): AsyncGe
         yield piece;
       }
     }
+  }
+}
+
+/** The parts of a stream, of which calls of the model are reported. @throws what failed, also what the stream has as a part */
+async function* partsOf({ fullStream }: AiSdkStream, calls: ModelCalls): AsyncGenerator<TextStreamPart<ToolSet>> {
+  try {
+    // The parts of the stream depend on the tools of the agent only in their inputs and outputs.
+    for await (const part of fullStream as AsyncIterable<TextStreamPart<ToolSet>>) {
+      if (part.type === 'error') throw part.error;
+      if (part.type === 'abort')
+        throw new Error(`The AI SDK aborted the stream: ${part.reason ?? 'no reason was given'}.`);
+      // A provider that got no end mark has no reason of its own.
+      const isBroken =
+        part.type === 'finish-step' && part.finishReason === 'other' && part.rawFinishReason === undefined;
+      if (isBroken) throw brokenOff();
+      calls.read(part);
+      yield part;
+    }
+  } catch (error) {
+    calls.failed(error);
+    throw error;
   }
 }
 
@@ -227,8 +256,6 @@ function wholePiece(part: TextStreamPart<ToolSet>): Piece | undefined {
     }
     case 'finish-step': {
       const { totalTokens, inputTokens, outputTokens } = part.usage;
-      // A provider that got no end mark has no reason of its own.
-      if (part.finishReason === 'other' && part.rawFinishReason === undefined) throw brokenOff();
       const cutOff = cutOffFrom(part.finishReason);
       return {
         type: 'step-end',

@@ -31,7 +31,7 @@ interface ToolCallChunk {
 }
 
 /** What LangChain tells of a model's answers. */
-interface ModelAnswers {
+export interface ModelAnswers {
   readonly generations: readonly (readonly {
     readonly message?: GraphMessage;
     readonly generationInfo?: Record<string, unknown> | undefined;
@@ -155,22 +155,17 @@ export class MessageReader {
   }
 
   /**
-   * Handles the end of each call of a model, before its node goes on: LangChain tells only there why an answer ended.
+   * A call of a model has ended: LangChain tells only there why.
    * @throws AgentError where the answer has no end mark
    */
-  readonly callbacks = {
-    awaitHandlers: true,
-    raiseError: true,
-    handleLLMEnd: ({ generations }: ModelAnswers): void => {
-      for (const { message, generationInfo } of generations.flat()) {
-        const { model_provider, stop_reason, status, incomplete_details: details } = message?.response_metadata ?? {};
-        const reason = generationInfo?.finish_reason ?? stop_reason ?? (isObject(details) ? details.reason : status);
-        if (model_provider === 'openai' && typeof reason !== 'string') throw brokenOff();
-        const cutOff = cutOffFrom(reason);
-        if (cutOff !== undefined && message?.id !== undefined) this.#cutOffs.set(message.id, cutOff);
-      }
-    },
-  };
+  answered({ generations }: ModelAnswers): void {
+    for (const { message, generationInfo } of generations.flat()) {
+      const reason = reasonOf(message, generationInfo);
+      if (message?.response_metadata?.model_provider === 'openai' && typeof reason !== 'string') throw brokenOff();
+      const cutOff = cutOffFrom(reason);
+      if (cutOff !== undefined && message?.id !== undefined) this.#cutOffs.set(message.id, cutOff);
+    }
+  }
 
   /** The reasoning so far, as one step. */
   *end(): Generator<Piece> {
@@ -263,6 +258,12 @@ export class MessageReader {
     if (tool_call_chunks.length > 0) return;
     for (const { id = '', name, args } of tool_calls) this.#calls.set(id, { name, args: JSON.stringify(args ?? {}) });
   }
+}
+
+/** Why an answer ended, in the words of its provider. */
+export function reasonOf(message: GraphMessage | undefined, info: Record<string, unknown> | undefined): unknown {
+  const { stop_reason, status, incomplete_details: details } = message?.response_metadata ?? {};
+  return info?.finish_reason ?? stop_reason ?? (isObject(details) ? details.reason : status);
 }
 
 /** The id of the piece with which a call begins. */

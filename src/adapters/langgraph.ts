@@ -7,6 +7,7 @@ import { isObject } from '../core/json.ts';
 import { json } from '../core/parts.ts';
 import type { Message } from '../schema/message.ts';
 import { contentsOf, conversation, cutOffMessage, endOfMessage, interruptedMessage, urlOf } from './conversation.ts';
+import { ModelCalls } from './langgraph-calls.ts';
 import { type GraphMessage, type Interrupt, MessageReader, type Piece } from './langgraph-messages.ts';
 
 /** A compiled graph of LangGraph, as far as the adapter uses it. */
@@ -136,7 +137,7 @@ class Thread {
       subgraphs: true,
       durability: 'sync',
       signal,
-      callbacks: [reader.callbacks],
+      callbacks: [new ModelCalls(this.context, (answers) => reader.answered(answers)).callbacks],
     };
     let values: unknown;
     for await (const chunk of await this.#graph.stream(input, options)) {

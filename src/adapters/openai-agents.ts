@@ -4,6 +4,7 @@ import {
   RunState,
   type RunStreamEvent,
   run,
+  type StreamedRunResult,
   type StreamRunOptions,
 } from '@openai/agents';
 import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArray } from 'rxjs';
@@ -22,6 +23,7 @@ import {
   urlOf,
   usageOf,
 } from './conversation.ts';
+import { ModelCalls } from './openai-agents-calls.ts';
 import {
   assistantText,
   continued,
@@ -163,24 +165,36 @@ class Conversation {
 
   async *#pieces(agent: OpenAiAgent, input: AgentInputItem[] | RunState<unknown, OpenAiAgent>): AsyncGenerator<Piece> {
     const { runner, options } = this.#options;
-    const given = { ...options?.(this.#context), stream: true as const, signal: this.#context.signal };
-    const result = await (runner === undefined ? run(agent, input, given) : runner.run(agent, input, given));
+    const calls = new ModelCalls(this.#context, runner?.config.model);
+    const own = options?.(this.#context);
+    const callModelInputFilter = calls.filter(own?.callModelInputFilter ?? runner?.config.callModelInputFilter);
+    const given = { ...own, callModelInputFilter, stream: true as const, signal: this.#context.signal };
     const end = new EndMark();
-    for await (const event of result) {
-      if (event.type === 'raw_model_stream_event') end.read(event.data);
-      const piece = pieceOf(event);
-      if (piece === undefined) continue;
-      yield piece;
-      if (piece.type === 'response' && end.cutOff !== undefined) yield { type: 'cut-off', reason: end.cutOff };
+    try {
+      const result = await (runner === undefined ? run(agent, input, given) : runner.run(agent, input, given));
+      for await (const event of result) {
+        if (event.type === 'raw_model_stream_event') {
+          end.read(event.data);
+          calls.read(event.data);
+        }
+        const piece = pieceOf(event);
+        if (piece === undefined) continue;
+        yield piece;
+        if (piece.type === 'response' && end.cutOff !== undefined) yield { type: 'cut-off', reason: end.cutOff };
+      }
+      await result.completed;
+      yield endOf(result);
+    } catch (error) {
+      calls.failed(error);
+      throw error;
     }
-    await result.completed;
-    const approvals = (result.interruptions ?? []).map((item) => ({
-      name: item.name ?? 'tool',
-      input: parsed(item.arguments ?? '{}'),
-    }));
-    if (approvals.length === 0) yield { type: 'end' };
-    else yield { type: 'interrupted', state: result.state.toString(), approvals };
   }
+}
+
+function endOf({ interruptions = [], state }: StreamedRunResult<unknown, OpenAiAgent>): Piece {
+  if (interruptions.length === 0) return { type: 'end' };
+  const approvals = interruptions.map((item) => ({ name: item.name ?? 'tool', input: parsed(item.arguments ?? '{}') }));
+  return { type: 'interrupted', state: state.toString(), approvals };
 }
 
 /** How each answer of a model ends, in the chunks of OpenAI's two interfaces. The SDK takes a half answer for a whole one. */

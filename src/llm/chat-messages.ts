@@ -1,9 +1,7 @@
 import type OpenAI from 'openai';
-import { parsed } from '../core/json.ts';
 import { textOf } from '../core/parts.ts';
 import { cutOffNotes, cutOffOf } from '../core/run-state.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
-import type { ModelMessage, ModelPart } from '../schema/diagnostic.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 
 /** A message of OpenAI's chat completions. */
@@ -54,32 +52,3 @@ function imageOf({
   if (!/^image\//i.test(content_type) || content === undefined || content_encoding !== 'base64') return [];
   return [{ type: 'image_url', image_url: { url: `data:${content_type};base64,${content}` } }];
 }
-
-/** The same message in the form of the GenAI conventions. */
-export function modelMessage(message: ChatMessage): ModelMessage {
-  const { role, content } = message;
-  if (message.role === 'tool') {
-    const response = typeof content === 'string' ? parsed(content) : content;
-    return { role, parts: [{ type: 'tool_call_response', id: message.tool_call_id, response }] };
-  }
-  const calls = message.role === 'assistant' ? (message.tool_calls ?? []) : [];
-  return { role, parts: [...partsOf(content), ...calls.flatMap(callPart)] };
-}
-
-function partsOf(content: ChatMessage['content']): ModelPart[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', content }];
-  return (content ?? []).map((part) => {
-    if (part.type === 'text') return { type: 'text', content: part.text };
-    if (part.type !== 'image_url') return { type: part.type };
-    const { url } = part.image_url;
-    // An image in the text would fill what is kept of the call.
-    return url.startsWith('data:')
-      ? { type: 'blob', mime_type: url.slice(5, url.indexOf(';')) }
-      : { type: 'uri', uri: url };
-  });
-}
-
-const callPart = (call: OpenAI.ChatCompletionMessageToolCall): ModelPart[] =>
-  call.type === 'function'
-    ? [{ type: 'tool_call', id: call.id, name: call.function.name, arguments: parsed(call.function.arguments) }]
-    : [];

@@ -2,9 +2,10 @@ import type OpenAI from 'openai';
 import { defer, from, Observable, switchMap } from 'rxjs';
 import type { AgentContext } from '../core/agent.ts';
 import { AgentError, errorOf } from '../core/errors.ts';
+import { modelMessages, modelTools } from '../core/model-messages.ts';
 import type { CutOff } from '../core/run-state.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { type ChatMessage, modelMessage } from './chat-messages.ts';
+import type { ChatMessage } from './chat-messages.ts';
 
 /** A model of a server with OpenAI's chat completions. */
 export interface ChatModelOptions {
@@ -83,8 +84,8 @@ function answer(
         provider: new URL(client.baseURL).host,
         started,
         firstToken,
-        input: messages.map(modelMessage),
-        tools: tools.map(({ function: { name, description = '', parameters } }) => ({ name, description, parameters })),
+        input: modelMessages(messages),
+        tools: modelTools(tools),
         ...how,
       });
     const stream = client.chat.completions
@@ -104,7 +105,7 @@ function answer(
       const { choices, id, model: response_model } = completion;
       const { content = '', tool_calls = [] } = choices[0]?.message ?? {};
       report({
-        output: [modelMessage({ role: 'assistant', content, tool_calls })],
+        output: modelMessages([{ role: 'assistant', content, tool_calls }]),
         input_tokens: end.usage?.input_tokens,
         output_tokens: end.usage?.output_tokens,
         response_id: id,
