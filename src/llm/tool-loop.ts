@@ -17,7 +17,15 @@ export {
   type ChatRequest,
   chatModel,
 } from './chat-model.ts';
-export { type Tool, type ToolDefinition, type ToolFields, type ToolInput, type ToolOutput, tool, toolOf } from './tool.ts';
+export {
+  type Tool,
+  type ToolDefinition,
+  type ToolFields,
+  type ToolInput,
+  type ToolOutput,
+  tool,
+  toolOf,
+} from './tool.ts';
 
 export interface ToolLoopOptions {
   /** The name of a model, or what `chatModel` returns. */

@@ -203,7 +203,10 @@ export class RunLog implements UncommittedLog, Source {
     addExtras(draft, extras);
     // Until the commit: a state that a later one of the same write replaces counts as well.
     if (extras.resources !== undefined) for (const { body } of extras.resources) this.#pendingChars += body.length;
-    if (extras.journal === undefined) return this.#commits.hurry();
+    if (extras.journal === undefined) {
+      this.#commits.hurry();
+      return;
+    }
     this.#resetAttempts();
     for (const { length } of extras.journal) {
       draft.chars += length;
