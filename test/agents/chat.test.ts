@@ -107,6 +107,19 @@ describe('chat', () => {
     ]);
   });
 
+  it('tells the model of an answer that broke off in the turn before', async () => {
+    const { requests } = await model(({ body }) =>
+      body.messages.length === 1 ? ['Once ', { end: 'broken' }] : ['Well.'],
+    );
+    const { history } = await runAgent(chat, 'Tell');
+    await runAgent(chat, 'And?', { history });
+    expect(requests[1]?.body.messages).toEqual([
+      { role: 'user', content: 'Tell' },
+      { role: 'assistant', content: 'Once \n\n[This answer ended with an error.]' },
+      { role: 'user', content: 'And?' },
+    ]);
+  });
+
   it('shows the model the images of a message', async () => {
     const { requests } = await model(() => ['A dot.']);
     const picture = { content_type: 'image/png', content: 'iVBORw==', content_encoding: 'base64' as const };

@@ -21,6 +21,8 @@ const part: fc.Arbitrary<MessagePart> = fc.oneof(
   text.map((content) => ({ content_type: 'text/html', content })),
   text.map((content) => ({ content_type: 'text/plain', content, name: 'a.txt' })),
   text.map((said) => ({ content_type: 'application/json', content: JSON.stringify({ said }) })),
+  // Later data with the same id replaces this.
+  text.map((said) => ({ content_type: 'application/json', content: JSON.stringify({ said }), id: 'own' })),
   fc.constant({ ...base64 }),
   fc.constant({ ...base64, name: 'a.png' }),
   fc.constant({ content_type: 'image/png', content_url: 'https://example.com/a.png' }),
@@ -45,6 +47,7 @@ type Act =
       readonly schema: boolean;
       readonly tool: boolean;
       readonly meanwhile: readonly MessagePart[];
+      readonly reply: string;
     };
 
 const act: fc.Arbitrary<Act> = fc.oneof(
@@ -64,6 +67,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     tool: fc.boolean(),
     // Agents may speak while they await.
     meanwhile: fc.oneof(fc.constant([]), fc.array(part, { maxLength: 3 })),
+    reply: fc.constantFrom('true', 'false'),
   }),
 );
 
@@ -136,7 +140,7 @@ export const logs: fc.Arbitrary<string[]> = plan.map(({ acts, open, end }) => {
       if (one.meanwhile.length > 0) say(one.meanwhile, true);
       const message: Message = {
         role: 'user',
-        parts: [{ content_type: 'text/plain', content: 'true' }],
+        parts: [{ content_type: 'text/plain', content: one.reply }],
         created_at: at,
         completed_at: at,
       };

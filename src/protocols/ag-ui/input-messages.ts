@@ -1,7 +1,7 @@
 import { isObject } from '../../core/json.ts';
 import type { AgentRequest, ClientTool } from '../../core/request.ts';
 import { isInterrupted } from '../../core/run-state.ts';
-import type { MessageInput, MessagePart } from '../../schema/message.ts';
+import { FinishReason, type MessageInput, type MessagePart } from '../../schema/message.ts';
 import { objectIn } from '../projector.ts';
 import { isSaid, type Part, type RunAgentInput, type Said, type Source } from './run-input.ts';
 
@@ -14,10 +14,18 @@ import { isSaid, type Part, type RunAgentInput, type Said, type Source } from '.
 export function inputOf(agent: string, messages: RunAgentInput['messages']): MessageInput[] {
   const calls = new Map<string, Call>();
   return messages.filter(isSaid).flatMap((message) => {
-    if (isObject(message.metadata) && isInterrupted(message.metadata)) return [];
-    const parts = partsOf(message, calls);
-    return parts.length === 0 ? [] : [{ role: message.role === 'user' ? 'user' : `agent/${agent}`, parts }];
+    const mark = markOf(message);
+    const parts = isInterrupted(mark) ? [] : partsOf(message, calls);
+    return parts.length === 0 ? [] : [{ role: message.role === 'user' ? 'user' : `agent/${agent}`, parts, ...mark }];
   });
+}
+
+const reasons: readonly FinishReason[] = FinishReason.anyOf.map(({ const: reason }) => reason);
+
+/** Why a message is not whole, as the stream has told the client. */
+function markOf({ metadata }: Said): { finish_reason?: FinishReason } {
+  const reason = isObject(metadata) ? reasons.find((one) => one === metadata.finish_reason) : undefined;
+  return reason === undefined ? {} : { finish_reason: reason };
 }
 
 /** What else the request says. */

@@ -153,7 +153,7 @@ class Group {
     this.state = { run_id, started: false, told, ...(calls && { calls }) };
   }
 
-  /** Clients put the metadata of this event into the message, and post it back: an interrupted one is left out then. */
+  /** Clients put the metadata of this event into the message, and post it back: the agent gets it again; see `inputOf`. */
   #close(finish_reason?: FinishReason): void {
     const { text } = this.state;
     if (text === undefined) return;
@@ -244,10 +244,12 @@ class Group {
         return;
       case 'run.cancelled':
         this.#endCalls(run);
+        this.#close('cancelled');
         this.#cancelled(run);
         return;
       case 'run.failed':
         this.#endCalls(run);
+        this.#close('failed');
         this.#end({ ...runError(run.error ?? unnamed), ...this.#usageOf(run) });
         return;
       default:

@@ -161,7 +161,7 @@ class Answer implements UIMessage {
     }
   }
 
-  /** What a chat keeps of a decision of its user. Nothing where the question is no approval. */
+  /** What the chat keeps of it in which a person has decided. Nothing where the question is no approval. */
   #decided({ approval }: UIPart, approved: boolean): object {
     const { reason } = this.reply ?? {};
     if (!isObject(approval)) return {};

@@ -148,6 +148,19 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
     expect(client.messages.at(-1)?.content).toBe('so far');
   });
 
+  it('keeps the mark of an answer that failed, and the agent of the next run gets it', async () => {
+    const client = clientOf('fails');
+    await client.go();
+    const next = clientOf('sees', [...client.messages, { ...user('And?'), id: 'u2' }]);
+    await next.go();
+    expect(JSON.parse(String(next.messages.at(-1)?.content)).input).toMatchObject([
+      { role: 'user', parts: [{ content: 'hi' }] },
+      // Clients before 1.0 keep no metadata of messages.
+      { role: 'agent/sees', parts: [{ content: 'so far' }], ...(modern && { finish_reason: 'failed' }) },
+      { role: 'user', parts: [{ content: 'And?' }] },
+    ]);
+  });
+
   it('answers an interrupt, and goes on in its next run', async () => {
     const client = clientOf('approves');
     await client.go();

@@ -176,7 +176,7 @@ describe('a page that reloads', () => {
     expect(await names('run-2')).toEqual([]);
   });
 
-  it('gets files that its user has sent in another protocol', async () => {
+  it('gets the files that a user has sent in another protocol', async () => {
     const served = await serve([echo]);
     const image = { content_type: 'image/png', content_encoding: 'base64', content: 'AQI=', name: 'a.png' };
     const page = { content_type: 'text/html', content_url: 'https://example.com/' };

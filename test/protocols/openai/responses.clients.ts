@@ -244,6 +244,14 @@ describe('Responses, with the official client', () => {
     expect((await client.responses.cancel(begun.id)).status).toBe('cancelled');
   });
 
+  it('goes on after a response that was cancelled, and one that failed, with what there was of them', async () => {
+    const stopped = await client.responses.create({ model: 'never', input: 'one', background: true });
+    await client.responses.cancel(stopped.id);
+    const failed = await client.responses.create({ model: 'broken', input: 'two', previous_response_id: stopped.id });
+    const next = await client.responses.create({ model: 'remembers', input: 'three', previous_response_id: failed.id });
+    expect([failed.status, next.output_text]).toEqual(['failed', 'before: one, , two, half ']);
+  });
+
   it('takes the output of a call by the conversation alone, and from no other', async () => {
     const conversation = 'a conversation with a question';
     const asked = await client.responses.create({ model: 'twice', input: 'hi', conversation });

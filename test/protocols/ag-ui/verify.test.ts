@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
+import { runEventOf } from '../../../src/core/encode.ts';
 import { type Position, Projector } from '../../../src/http/sse/projection.ts';
 import { placeIn } from '../../../src/protocols/ag-ui/cursors.ts';
 import { type AgUiRun, agUiFrames, toolAvailable } from '../../../src/protocols/ag-ui/projection.ts';
@@ -59,13 +60,15 @@ function transcriptAt(run: AgUiRun, log: readonly string[], place: Position): Tr
 }
 
 /** The client answers the call of its tool with a message, as it does before its next run. */
-function answerTool(client: TestClient, line: string | undefined): void {
+function answerTool(client: TestClient, line: string | undefined, after: readonly string[]): void {
+  const resumed = after.find((one) => runEventOf(one) === 'in-progress');
+  const content: string = resumed === undefined ? '' : JSON.parse(resumed).run.await_resume.message.parts[0].content;
   if (line === undefined || !line.includes('"tool":{"name":"browse"')) return;
   const call = client.messages.flatMap((one) => ('toolCalls' in one ? (one.toolCalls as { id: string }[]) : [])).at(-1);
   if (call !== undefined) {
     client.messages = [
       ...client.messages,
-      { id: `${call.id}.result`, role: 'tool', toolCallId: call.id, content: 'true' } as never,
+      { id: `${call.id}.result`, role: 'tool', toolCallId: call.id, content } as never,
     ];
   }
 }
@@ -105,7 +108,7 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
 
           // A client that begins anew in a run that has events but no frames has its own messages still.
           if (lead.length > 0 || !reloads) expect(told(broken)).toEqual(told(whole));
-          for (const { client } of [whole, broken]) answerTool(client, log[end - 1]);
+          for (const { client } of [whole, broken]) answerTool(client, log[end - 1], log.slice(end));
           start = end;
         }
       }),

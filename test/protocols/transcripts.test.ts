@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Dispatcher } from '../../src/core/dispatcher.ts';
+import { runEventOf } from '../../src/core/encode.ts';
+import { isFinal } from '../../src/core/run-state.ts';
+import { newId, sessionIdFor } from '../../src/engine/ids.ts';
+import { Projector } from '../../src/http/sse/projection.ts';
+import { endOf, uiStreamFor } from '../../src/protocols/ai-sdk/projection.ts';
+import type { RunStatus } from '../../src/schema/run.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { append, fresh } from '../stores/writes.ts';
+import { echo } from '../support/agents.ts';
+import { busyLogs } from '../support/logs.ts';
+import { listen, type Served } from '../support/serve.ts';
+import { type Chat, type ChatMessage, openChat } from './ai-sdk/chats.ts';
+
+// `FC_RUNS=2000 npx vitest run test/protocols/transcripts` tries more sessions. AG-UI has the same test in
+// `ag-ui/verify.test.ts`, and Responses in `openai/projection.clients.ts`.
+const numRuns = Number(process.env.FC_RUNS ?? 40);
+
+/** Executes nothing: the runs of these tests stay as they are. */
+const idle: Dispatcher = {
+  shared: true,
+  offer: async () => {},
+  start: async () => {},
+  pause: async () => {},
+  close: async () => {},
+};
+
+/** A run of a session: its log so far, and what the frames of its log are to a chat. */
+interface Recorded {
+  readonly run_id: string;
+  readonly status: RunStatus;
+  readonly log: readonly string[];
+  readonly frames: readonly string[];
+  readonly end: string;
+}
+
+const store = new MemoryStore();
+let served: Served;
+beforeAll(async () => {
+  served = await listen([echo], { store, dispatcher: idle, protocols: ['ai-sdk'], docs: false, playground: false });
+});
+afterAll(() => served.app.close());
+
+const statusOf = (log: readonly string[]): [RunStatus, number] => {
+  const at = log.findLastIndex((line) => runEventOf(line) !== undefined);
+  return [runEventOf(log[at] ?? '') as RunStatus, at + 1];
+};
+
+/** Stores a log as a run of a chat, as if another process had executed it. */
+async function record(chat: string, n: number, given: readonly string[], approvals: boolean): Promise<Recorded> {
+  const [run_id, session_id] = [newId(), sessionIdFor(chat)];
+  const log = given.map((line) =>
+    line.replaceAll(/01990000-0000-7000-8000-00000000000([12])/g, (_, one) => (one === '1' ? run_id : session_id)),
+  );
+  const [status, snapshot] = statusOf(log);
+  const now = new Date().toISOString();
+  const row = fresh({
+    run_id,
+    session_id,
+    status,
+    snapshot,
+    status_at: now,
+    finished_at: isFinal(status) ? now : null,
+  });
+  const messages = [{ id: `u${n}`, role: 'user', parts: [{ content_type: 'text/plain', content: `Say ${n}` }] }];
+  const request = { protocol: 'ai-sdk', ...(approvals && { metadata: { approvals } }) } as const;
+  await store.commit([append(row, log, { input: { messages, request } })]);
+  const projector = new Projector(uiStreamFor({ approvals, joins: false }));
+  const frames = log.flatMap((line, index) => projector.take(line, index + 1));
+  return { run_id, status, log, frames, end: endOf(projector.state) };
+}
+
+/** A chat whose page has stayed: it has got the streams of all runs, one after the other. */
+async function stayed(id: string, runs: readonly Recorded[]): Promise<Chat> {
+  let body = '';
+  const fetch = async (): Promise<Response> => new Response(body);
+  const chat = openChat('6.0.324', { api: 'http://unused/', id, sends: false, fetch });
+  for (const [n, { frames, end }] of runs.entries()) {
+    body = [...frames, end].join('');
+    await chat.sendMessage({ id: `u${n}`, parts: [{ type: 'text', text: `Say ${n}` }] });
+  }
+  return chat;
+}
+
+/** Reads a live stream up to its last frame, and leaves: nothing executes these runs. */
+const upTo = (last: string) => async (url: Parameters<typeof fetch>[0], init?: RequestInit) => {
+  const response = await fetch(url, init);
+  const text = new TextDecoder();
+  let seen = '';
+  const leave = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      seen += text.decode(chunk, { stream: true });
+      controller.enqueue(chunk);
+      if (seen.includes(last)) controller.terminate();
+    },
+  });
+  return response.body === null ? response : new Response(response.body.pipeThrough(leave), response);
+};
+
+/** What a page loads: the transcript, in pages of some turns, and the stream after it. */
+async function reloaded(id: string, runs: readonly Recorded[], limit: number): Promise<Chat> {
+  const messages: ChatMessage[] = [];
+  for (let query: string | undefined = `?limit=${limit}`; query !== undefined; ) {
+    const page: { messages: ChatMessage[]; next_cursor?: string } = await (
+      await served.get(`/ai/echo/${id}${query}`)
+    ).json();
+    messages.unshift(...page.messages);
+    query = page.next_cursor === undefined ? undefined : `?limit=${limit}&cursor=${page.next_cursor}`;
+  }
+  const { frames = [], status = 'created' } = runs.at(-1) ?? {};
+  const last = /\nid: .*\n\n$/.exec(frames.at(-1) ?? '')?.[0] ?? '';
+  const isLive = status === 'created' || status === 'in-progress';
+  const api = `${served.url}/ai/echo`;
+  const chat = openChat('6.0.324', { api, id, messages, sends: false, ...(isLive && { fetch: upTo(last) }) });
+  await chat.resumeStream();
+  return chat;
+}
+
+/**
+ * Without the ids that a chat gives its reasoning, and with the decision that it keeps of an approval. A step without parts is
+ * left out: a chat takes it up with the first part.
+ */
+const drawn = ({ messages }: Chat): unknown =>
+  JSON.parse(JSON.stringify(messages)).map(({ parts, ...message }: ChatMessage) => ({
+    ...message,
+    parts: parts
+      .slice(0, 1 + parts.findLastIndex(({ type }) => type !== 'step-start'))
+      .map(({ id, approval, ...part }) => ({
+        ...part,
+        ...(part.type !== 'reasoning' && id !== undefined && { id }),
+        ...(approval !== undefined && { approval: decided(approval, part.state) }),
+      })),
+  }));
+
+const decided = (approval: unknown, state: string | undefined): object => ({
+  ...Object(approval),
+  ...(state === 'output-available' && { approved: true }),
+  ...(state === 'output-denied' && { approved: false }),
+});
+
+const sessions = fc.array(fc.record({ log: busyLogs, cut: fc.option(fc.nat()), approvals: fc.boolean() }), {
+  minLength: 1,
+  maxLength: 4,
+});
+
+describe('a page that loads a chat', () => {
+  it('has what the page that stayed has, with any number of runs that are not final', async () => {
+    let chats = 0;
+    await fc.assert(
+      fc.asyncProperty(sessions, fc.integer({ min: 1, max: 5 }), async (given, limit) => {
+        chats += 1;
+        const id = `chat ${chats}`;
+        const runs: Recorded[] = [];
+        for (const [n, { log, cut, approvals }] of given.entries()) {
+          // Each log, or its beginning: then the run is under way, or waits.
+          const lines = cut === null ? log : log.slice(0, 1 + (cut % log.length));
+          runs.push(await record(id, n, lines, approvals));
+        }
+        expect(drawn(await reloaded(id, runs, limit))).toEqual(drawn(await stayed(id, runs)));
+      }),
+      { numRuns },
+    );
+  });
+});
