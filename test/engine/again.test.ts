@@ -4,7 +4,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Agent } from '../../src/core/agent.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, durable } from '../support/agents.ts';
-import { ask, serveApi } from '../support/serve.ts';
+import { nodes } from '../support/nodes.ts';
+import { ask, eventsOf as eventsAt, finished, serveApi } from '../support/serve.ts';
 
 const runtimeOf = async (agents: Agent[], store = new MemoryStore()) => {
   const runtime = await createRuntime({ agents, store, captureContent: true });
@@ -211,6 +212,19 @@ describe('a run that repeats another one', () => {
     expect(textOf(await lastValueFrom(second.watch(run_id).pipe(toArray())))).toBe('1;yes;');
     expect(did).toEqual(['a']);
     expect((await second.diagnostics(run_id)).diagnostics).toEqual([]);
+  });
+
+  it('works on another node than the one that got the request', async () => {
+    const did: string[] = [];
+    const { node, queue } = nodes([worker(did)]);
+    const [a, b] = [await node('a'), await node('b')];
+    queue.next = 'a';
+    const first = await (await a.post('/runs', ask('worker', 'go'))).json();
+    queue.next = 'b';
+    const again = await (await a.post(`/runs/${first.run_id}/again`, { after: 4 })).json();
+    expect((await finished(a, again.run_id)).status).toBe('completed');
+    expect(did).toEqual(['a', 'b', 'c', 'b', 'c']);
+    expect(await eventsAt(a, again.run_id)).toEqual(await eventsAt(b, again.run_id));
   });
 
   it('is one run for requests with the same Idempotency-Key', async () => {

@@ -136,6 +136,28 @@ inPlayground('the details of a run', () => {
     await session.getByText('Take the train at 8:02.').waitFor();
   });
 
+  it('are in the page only as far as they are opened, however long a prompt is', async () => {
+    const input = Array.from({ length: 200 }, (_, index) =>
+      text(index % 2 ? 'assistant' : 'user', `${index} ${'x'.repeat(1_000)}`),
+    );
+    const long = agent('long', (_, { modelCall }) => {
+      modelCall({ model: 'patient', started, input: [...input, text('user', 'word '.repeat(50_000))] });
+      return 'done';
+    });
+    const { page } = await inspect([long]);
+    await open(page, 'Models');
+    const models = panel(page, 'Models');
+    await models.getByText('patient').click();
+    await models.getByRole('button', { name: 'Show 100,000 more of 250,000 characters' }).waitFor();
+    const shown = async (): Promise<number> => (await models.textContent())?.length ?? 0;
+    expect(await models.locator('.told li').count()).toBe(20);
+    expect(await shown()).toBeLessThan(10_000);
+    await models.getByRole('button', { name: '181 earlier messages' }).click();
+    await models.getByRole('button', { name: '161 earlier messages' }).waitFor();
+    expect(await models.locator('.told li').count()).toBe(40);
+    expect(await shown()).toBeLessThan(10_000);
+  });
+
   it('say how content is switched on, where the server keeps none', async () => {
     const { page } = await inspect([traveller], 1_440, { captureContent: false });
     await open(page, 'Models');
