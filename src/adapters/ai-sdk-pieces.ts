@@ -27,6 +27,8 @@ export type Piece =
   /** A call that was cut off before it was executed. The model is asked again without it. */
   | { readonly type: 'dropped'; readonly toolCallId: string; readonly toolName: string }
   | (Call & { readonly type: 'approval'; readonly approvalId: string; readonly signature?: string })
+  /** The model has answered, and its tools may still run. Where it is missing, the usage comes with the end of the step. */
+  | { readonly type: 'usage'; readonly usage: Partial<RunUsage> }
   | { readonly type: 'step-end'; readonly usage: Partial<RunUsage>; readonly cutOff?: CutOff }
   | { readonly type: 'end' }
   /** A crash cut the stream off here. `messageEnds`: the model had called tools, so its next call is a new message. */
@@ -48,6 +50,12 @@ function stepsOf(pieces: readonly Piece[]): Piece[][] {
 }
 
 const wasCut = (step: readonly Piece[]): boolean => step.at(-1)?.type === 'cut';
+
+/** Whether the pieces of the open step have its usage. */
+export const toldUsage = (pieces: readonly Piece[]): boolean =>
+  stepsOf(pieces)
+    .at(-1)
+    ?.some(({ type }) => type === 'usage') === true;
 
 /** The approvals of the last model call, without those whose tool has a result nevertheless. */
 export function pendingApprovals(pieces: readonly Piece[]): Approval[] {

@@ -6,6 +6,7 @@ import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
+import { prepared, settingsOf, usageIn } from './ai-sdk-agent.ts';
 import { type Asked, ModelCalls } from './ai-sdk-calls.ts';
 import {
   type Call,
@@ -19,6 +20,7 @@ import {
   type Piece,
   pendingApprovals,
   settledIn,
+  toldUsage,
 } from './ai-sdk-pieces.ts';
 import {
   brokenOff,
@@ -78,11 +80,11 @@ const functionLibrary = (agent: AiSdkFunction, context: AgentContext): Library =
 });
 
 function agentLibrary(agent: AiSdkAgent, { signal }: AgentContext): Library {
-  // A `ToolLoopAgent` has them, though its types do not say so. Without them, reports of model calls say less.
-  const settings: unknown = Reflect.get(agent, 'settings');
-  const { model, instructions } = isObject(settings) ? settings : {};
-  const stream = (messages: ModelMessage[]) => agent.stream({ messages, abortSignal: signal });
-  return { stream, model, instructions, tools: agent.tools ?? {}, shown: new Set() };
+  const { model, instructions } = settingsOf(agent);
+  const { tools = {} } = agent;
+  const own = prepared(agent);
+  const stream = (messages: ModelMessage[]) => own.stream({ messages, abortSignal: signal });
+  return { stream, model, instructions, tools, shown: new Set() };
 }
 
 /** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. */
@@ -112,8 +114,8 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
     for await (const piece of answer) if (!isResult(piece) || !settled.has(piece.toolCallId)) yield piece;
   }
   const collect = (piece: Piece): void => {
+    if (piece.type === 'usage' || (piece.type === 'step-end' && !toldUsage(pieces))) context.usage(piece.usage);
     pieces.push(piece);
-    if (piece.type === 'step-end') context.usage(piece.usage);
   };
   const next = defer(() => {
     const pending = pendingApprovals(pieces);
@@ -253,6 +255,10 @@ function wholePiece(part: TextStreamPart<ToolSet>): Piece | undefined {
     case 'tool-approval-request': {
       const { approvalId, signature } = part;
       return { type: 'approval', ...callOf(part.toolCall), approvalId, ...(signature && { signature }) };
+    }
+    case 'raw': {
+      const usage = usageIn(part.rawValue);
+      return usage && { type: 'usage', usage };
     }
     case 'finish-step': {
       const { totalTokens, inputTokens, outputTokens } = part.usage;

@@ -62,8 +62,7 @@ interface Tuple {
 
 interface Snapshot {
   readonly values: unknown;
-  readonly next: readonly string[];
-  readonly tasks: readonly { readonly interrupts: readonly Interrupt[]; readonly state?: unknown }[];
+  readonly tasks: readonly { readonly state?: unknown }[];
 }
 
 const saverOf = ({ checkpointer }: LangGraph): Saver | undefined =>
@@ -121,11 +120,8 @@ class Thread {
     else {
       reader.resume(messages);
       yield* reader.readState(this.#own(messages));
-      if (state.next.length > 0) yield* this.#stream(null, reader);
+      if (state.tasks.length > 0) yield* this.#stream(null, reader);
     }
-    const interrupts = (await this.#state()).tasks.flatMap((task) => task.interrupts);
-    if (interrupts.length > 0)
-      yield { type: 'interrupts', interrupts: interrupts.map(({ id, value }) => ({ id, value })) };
   }
 
   async *#stream(input: unknown, reader: MessageReader): AsyncGenerator<Piece> {
@@ -140,11 +136,16 @@ class Thread {
       callbacks: [new ModelCalls(this.context, (answers) => reader.answered(answers)).callbacks],
     };
     let values: unknown;
+    // The state keeps the interrupts of tasks that have finished beside an open one; the stream has the open ones.
+    const interrupts = new Map<string, Interrupt>();
     for await (const chunk of await this.#graph.stream(input, options)) {
       // With `subgraphs` and several modes: the names of the graphs around it, the mode, and what the mode streams.
       const [path, mode, data] = chunk as [string[], string, unknown];
       if (mode === 'messages' && Array.isArray(data)) yield* reader.read(data[0]);
-      else if (path.length === 0) {
+      else if (path.length === 0 && isObject(data) && Array.isArray(data.__interrupt__))
+        for (const { id, value } of data.__interrupt__ as Interrupt[]) interrupts.set(id, { id, value });
+      // After an interrupt, the messages of the nodes beside it are not in the thread yet, and may get other ids.
+      else if (path.length === 0 && interrupts.size === 0) {
         values = data;
         yield* reader.begin(this.#own(messagesOf(data)));
       }
@@ -152,6 +153,7 @@ class Thread {
     yield* reader.readState(this.#own(messagesOf(values)));
     yield* reader.end();
     yield* reader.endCutOff();
+    if (interrupts.size > 0) yield { type: 'interrupts', interrupts: [...interrupts.values()] };
   }
 
   /** The messages after the run's input: earlier ones belong to other runs. */

@@ -274,6 +274,7 @@ describe('a tool that needs an approval', () => {
     const done: string[] = [];
     const { run, parts } = await runAgent(asking(done, 'Oslo'), 'Oslo?', { answers: ['false'] });
     expect([run.status, done]).toEqual(['completed', []]);
+    expect(parts[1]?.metadata).toMatchObject({ tool_name: 'weather', tool_input: { city: 'Oslo' } });
     expect(parts[2]?.metadata).toMatchObject({ tool_name: 'weather', tool_output: { denied: true } });
   });
 
@@ -349,6 +350,18 @@ describe('a durable agent of the AI SDK', () => {
     const { run } = await crash(serve(aiSdkAgent(agent), { durable: true }), reached);
     expect(said(run)).toEqual([['Looking. ', weatherStep('Oslo', expect.anything())], ['20 degrees.']]);
     expect([done, model.doStreamCalls.length]).toEqual([['Oslo', 'Oslo'], 2]);
+  });
+
+  it('counts the answer of a model whose tools were cut off', async () => {
+    const { reached, done, execute } = cutOffOnce();
+    const late = async (city: string) => {
+      // The model has ended meanwhile.
+      for (let turn = 0; turn < 100; turn += 1) await setImmediate();
+      return execute(city);
+    };
+    const agent = new ToolLoopAgent({ model: forecaster('Oslo'), tools: { weather: weather(late) } });
+    const { run } = await crash(serve(aiSdkAgent(agent), { durable: true }), reached);
+    expect([done.length, run.usage]).toEqual([2, { tokens: 30, input_tokens: 20, output_tokens: 10 }]);
   });
 
   it('tells people and the model that the outcome is unknown where the function of the agent has the tools', async () => {

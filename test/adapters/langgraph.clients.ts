@@ -338,6 +338,36 @@ describe('an interrupt', () => {
     expect([run.status, text]).toEqual(['completed', expected]);
   });
 
+  it.each(['in one life', 'in a life for each question'])(
+    'is asked once, where a node beside it has another one, %s',
+    async (lives) => {
+      const say = (content: string) => ({ messages: [{ role: 'assistant', content }] });
+      const graph = new StateGraph(MessagesAnnotation)
+        .addNode('slow', () => say(`${interrupt('First?')} ${interrupt('Second?')}`))
+        .addNode('quick', () => say(`${interrupt('Only?')}`))
+        .addEdge(START, 'slow')
+        .addEdge(START, 'quick')
+        .compile({ checkpointer: new MemorySaver() });
+      const store = new MemoryStore();
+      const agent = durable(langGraphAgent(graph));
+      let engine = await startEngine([agent], store);
+      const run_id = await begin(engine, agent, 'Go', newId());
+      const replies: string[] = [];
+      let ended = await follow(engine, run_id);
+      while (ended.run.status === 'awaiting') {
+        replies.push(`reply to ${ended.questions.at(-1)?.message.parts[0]?.content}`);
+        if (lives !== 'in one life') {
+          await engine.stop();
+          engine = await startEngine([agent], store);
+        }
+        ended = await follow(engine, run_id, replies);
+      }
+      await engine.stop();
+      expect(replies.toSorted()).toEqual(['reply to First?', 'reply to Only?', 'reply to Second?']);
+      expect(said(ended.run).flat().toSorted()).toEqual(['reply to First? reply to Second?', 'reply to Only?']);
+    },
+  );
+
   it('is answered after a crash, once', async () => {
     const done: string[] = [];
     const { run, questions } = await crash(durable(approver(done)), undefined, ['true', 'Ada']);
