@@ -50,6 +50,7 @@ export type { HasText, PatchOperation } from './core/parts.ts';
 export { citation, json, progress, sharedState, statePatch, textOf, trajectory } from './core/parts.ts';
 export type { Principal, Scope } from './core/principal.ts';
 export type { QuotaRule, QuotaState, Quotas } from './core/quotas.ts';
+export type { AgentReply, ValueOf } from './core/reply.ts';
 export type { AgentRequest, ClientTool, RunInput } from './core/request.ts';
 export {
   type CutOff,

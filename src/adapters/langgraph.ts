@@ -1,10 +1,10 @@
 import { Command } from '@langchain/langgraph';
 import { concat, concatMap, defer, from, map, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
-import { replyValue } from '../core/approval.ts';
 import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { json } from '../core/parts.ts';
+import { replyValue } from '../core/reply.ts';
 import type { Message } from '../schema/message.ts';
 import { contentsOf, conversation, cutOffMessage, endOfMessage, interruptedMessage, urlOf } from './conversation.ts';
 import { ModelCalls } from './langgraph-calls.ts';

@@ -19,6 +19,8 @@ const shortest = 100; // milliseconds
 /** The frames of the spinner, and how long each is shown. */
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const spinnerTime = 80;
+/** Milliseconds without output after which the spinner shows that the run goes on. */
+const quiet = 300;
 
 /**
  * Prints a run for people: the answer as it arrives, steps while they happen, citations as footnotes, artifacts by name,
@@ -43,6 +45,11 @@ export class Transcript {
   #text = '';
   #citations: CitationMetadata[] = [];
   #parts = 0;
+  #createdAt: string | undefined;
+  /** When the run began to work on its first part, or on what follows a reply; undefined once there is some output. */
+  #waitsSince: number | undefined;
+  /** Milliseconds from the run's beginning to its first message, after the times in the log. */
+  #firstAfter: number | undefined;
   #printedProgress = '';
 
   /** Artifacts are saved in the folder, if there is one. */
@@ -60,7 +67,7 @@ export class Transcript {
     if (this.#live === undefined) {
       for (const step of this.#steps.running) if (!before.includes(step)) this.#started(step);
     }
-    if ('run' in event) this.#run(event.run);
+    if ('run' in event) this.#run(event.run, now);
     else if ('part' in event) this.#part(event.part);
     else if (event.type === 'message.created') this.#begun(event.message);
     else if (event.type === 'message.completed') this.#completed(event.message);
@@ -82,8 +89,12 @@ export class Transcript {
     return this.#terminal.openLive((out) => new LiveArea(out, (columns) => this.#frame(columns)));
   }
 
-  #run(run: Run): void {
+  #run(run: Run, now: number): void {
     this.#agent ??= run.agent_name;
+    this.#createdAt ??= run.created_at;
+    const works = run.status === 'created' || run.status === 'in-progress';
+    this.#waitsSince = works ? (this.#waitsSince ?? now) : undefined;
+    if (works && this.#terminal.rich) this.#live ??= this.#openLive();
     if (run.status === 'awaiting') this.#pause();
     else if (isFinal(run.status)) this.#end(run);
   }
@@ -102,8 +113,9 @@ export class Transcript {
     this.#answer = this.#newAnswer();
   }
 
-  #begun({ role }: Message): void {
+  #begun({ role, created_at = '' }: Message): void {
     this.#flush();
+    this.#firstAfter ??= Date.parse(created_at) - Date.parse(this.#createdAt ?? '');
     this.#text = '';
     this.#called =
       this.#agent === undefined || role === `agent/${this.#agent}` ? undefined : role.replace(/^agent\//, '');
@@ -117,6 +129,7 @@ export class Transcript {
     const text = answerText(part);
     if (text !== '') this.#printText(text);
     if (metadata?.kind === 'trajectory') return;
+    this.#waitsSince = undefined;
     if (metadata?.kind === 'citation') {
       this.#citations.push(metadata);
       this.#answer.mark(`[${this.#citations.length}]`, metadata.end_index);
@@ -198,8 +211,12 @@ export class Transcript {
       const line = `${this.#indent}${sign} ${words.filter(Boolean).join(' ')}${timeOf(now - startedAt)}`;
       return this.#terminal.paint(oneLine(line, Math.max(columns - 1, 10)), 'cyan');
     });
+    const since = this.#waitsSince;
+    const waits = since !== undefined && running.length === 0;
+    if (waits && now - since >= quiet)
+      steps.push(this.#terminal.paint(`${sign} ${this.#agent}${timeOf(now - since)}`, 'cyan'));
     const lines = growing.length > 0 && steps.length > 0 ? [...growing, '', ...steps] : [...growing, ...steps];
-    return { above, lines, moves: running.length > 0 };
+    return { above, lines, moves: waits || running.length > 0 };
   }
 
   #footnotes(): void {
@@ -224,7 +241,12 @@ export class Transcript {
     const time = finished_at === undefined ? undefined : Date.parse(finished_at) - Date.parse(created_at);
     const parts = `${this.#parts} ${this.#parts === 1 ? 'part' : 'parts'}`;
     const size = usage === undefined ? parts : `${usage.tokens} tokens`;
-    const after = ` [${time === undefined ? '' : `${formatDuration(time)}, `}${size}]`;
+    const first = this.#firstAfter ?? 0;
+    const times = [
+      ...(time === undefined ? [] : [formatDuration(time)]),
+      ...(first >= shortest && this.#terminal.isTerminal ? [`the first after ${formatDuration(first)}`] : []),
+    ];
+    const after = ` [${[...times, size].join(', ')}]`;
     if (status === 'failed') {
       const reason = error === undefined ? 'no reason was given' : `${error.message} (${reasonOf(error)})`;
       this.#note(`The run failed: ${reason}${after}`, 'red');

@@ -4,12 +4,13 @@ import { AgentManifest, type AgentMetadata, AgentName, type AgentTool } from '..
 import type { GenericEvent } from '../schema/event.ts';
 import { utcOf } from '../schema/formats.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
-import type { AwaitRequest, AwaitResume, RunUsage } from '../schema/run.ts';
+import type { AwaitRequest, RunUsage } from '../schema/run.ts';
 import type { Webhook } from '../schema/webhook.ts';
 import { fail } from './errors.ts';
 import { cut, NotJson, toJson } from './json.ts';
 import type { ModelCallReport } from './model-call.ts';
 import type { Principal } from './principal.ts';
+import type { AgentReply, ValueOf } from './reply.ts';
 import type { AgentRequest } from './request.ts';
 import { compile, type Validator } from './validate.ts';
 
@@ -51,9 +52,12 @@ export type IfBusy = 'parallel' | 'enqueue' | 'reject' | 'interrupt';
 /** As the header has it: the number of `grace` is in seconds. */
 export type OnDisconnect = 'continue' | 'cancel' | `grace=${number}`;
 
-export interface AwaitOptions {
-  /** A JSON Schema for the reply: for its JSON part, or else its text. A reply that does not fit is refused. */
-  readonly schema?: Record<string, unknown>;
+export interface AwaitOptions<Schema extends object = Record<string, unknown>> {
+  /**
+   * A JSON Schema for the reply: for its JSON part, or else its text. A reply that does not fit is refused. With a schema of
+   * TypeBox, `value` of the reply has its type.
+   */
+  readonly schema?: Schema;
   /** Milliseconds until the run fails with `await_timeout`. Default: the server's limit `awaitTimeout`. */
   readonly expiresIn?: number;
   /**
@@ -143,7 +147,10 @@ export interface AgentContext {
   readonly request: AgentRequest;
   readonly log: AgentLog;
   /** Asks: the run is `awaiting` until the reply comes. Emits the reply and completes; resolves to it where it is awaited. */
-  await(request: string | Message | AwaitRequest, options?: AwaitOptions): Awaitable<AwaitResume>;
+  await<Schema extends object = Record<string, unknown>>(
+    request: string | Message | AwaitRequest,
+    options?: AwaitOptions<Schema>,
+  ): Awaitable<AgentReply<ValueOf<Schema>>>;
   /**
    * A named piece of work. In a durable run its values are journaled. When the run is re-entered, the values come from
    * the journal and the work is not done again. If the work was cut off, `again` gets the values so far and returns

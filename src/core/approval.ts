@@ -1,8 +1,7 @@
 import { map, type Observable } from 'rxjs';
 import type { AwaitResume } from '../schema/run.ts';
 import type { AgentContext } from './agent.ts';
-import { parsed } from './json.ts';
-import { textOf } from './parts.ts';
+import { replyValue } from './reply.ts';
 import { approvalParts } from './said.ts';
 
 /** What a person has decided, and why, where the reply says so: the model gets the reason. */
@@ -29,9 +28,3 @@ export function decisionIn(reply: AwaitResume): Approval {
 /** Asks whether a tool may run; emits the answer. */
 export const askApproval = (context: AgentContext, tool_name: string, tool_input: unknown): Observable<Approval> =>
   context.await(...approvalQuestion(tool_name, tool_input)).pipe(map(decisionIn));
-
-/** The value of a reply: its JSON part, or else its text, which is parsed where it is JSON. */
-export function replyValue({ message }: AwaitResume): unknown {
-  const part = message.parts.find(({ content_type = '' }) => /^application\/json\b/i.test(content_type));
-  return parsed(part?.content ?? textOf(message));
-}

@@ -70,7 +70,7 @@ export function checkCalled(agent: string, output: AgentOutput, now: string): Ag
 export const checkAwait = (
   agent: string,
   request: unknown,
-  { schema, expiresIn, tool }: AwaitOptions,
+  { schema, expiresIn, tool }: AwaitOptions<object>,
   { now, awaitTimeout }: { now: string; awaitTimeout: number },
 ): AwaitRequest =>
   named('await_invalid', agent, () => {

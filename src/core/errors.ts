@@ -144,7 +144,11 @@ export const errorTable = {
       `${name} is not a cursor of this run: ${got}. Send the id of an event that you have seen.`,
   ),
   route_unknown: row(404, 'not_found', (method: string, path: string) => `There is no ${method} ${cut(path, 1_000)}.`),
-  agent_unknown: row(404, 'not_found', (name: string) => `There is no agent ${name}; GET /agents lists them.`),
+  agent_unknown: row(404, 'not_found', (name: string, meant?: string) =>
+    meant === undefined
+      ? `There is no agent ${name}; GET /agents lists them.`
+      : `There is no agent ${name}; did you mean ${meant}? GET /agents lists them.`,
+  ),
   run_unknown: row(404, 'not_found', (id: string) => `There is no run ${id}.`),
   session_unknown: row(404, 'not_found', (id: string) => `There is no session ${id}.`),
   resource_unknown: row(404, 'not_found', (id: string) => `There is no resource ${id}.`),

@@ -1,4 +1,5 @@
 import { type Agent, isAgent, nameProblem } from '../core/agent.ts';
+import { closest } from '../core/closest.ts';
 import { errorOf, fail } from '../core/errors.ts';
 import type { AgentFigures, Store } from '../core/store.ts';
 import type { AgentManifest, AgentStatus } from '../schema/agent.ts';
@@ -31,6 +32,18 @@ export class Registry {
   get(name: string): Agent {
     const agent = this.find(name);
     if (agent === undefined) throw fail('agent_unknown', name.slice(0, 100));
+    return agent;
+  }
+
+  /**
+   * The agent that another one calls. Only the author of the calling agent is told a similar name: a caller over HTTP may
+   * not know of all agents.
+   * @throws RivuletError `agent_unknown`
+   */
+  called(name: string): Agent {
+    const agent = this.find(name);
+    if (agent === undefined)
+      throw fail('agent_unknown', name.slice(0, 100), closest(name.slice(0, 100), [...this.#agents.keys()]));
     return agent;
   }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { closest, suggestion } from '../../src/cli/suggest.ts';
+import { suggestion } from '../../src/cli/suggest.ts';
+import { closest } from '../../src/core/closest.ts';
 
 const agents = ['approve', 'chat', 'demo', 'echo', 'summarize'];
 

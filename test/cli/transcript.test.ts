@@ -77,6 +77,28 @@ describe('a run on a terminal with colours', () => {
     );
   });
 
+  it('shows with a spinner that the run goes on, until its first output, and then the time before that', () => {
+    const waiting = show('rich', [run('created'), run('in-progress'), 1_500]);
+    expect(waiting.screen()).toMatch(/^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] demo 1\.\d s$/);
+    const first: Event = {
+      type: 'message.created',
+      message: { role: 'agent/demo', parts: [], created_at: at(1_500), completed_at: null },
+    };
+    const events = [run('created'), run('in-progress'), 1_500, first, text('Hello'), 2_000];
+    expect(show('rich', events).screen()).toBe('Hello');
+    expect(show('rich', [...events, completed(), done]).screen()).toMatch(
+      /Completed \[3\.2 s, the first after 1\.5 s, 1 part\]\.\n$/,
+    );
+  });
+
+  it('shows no spinner for an answer that comes soon', () => {
+    expect(show('rich', [run('created'), run('in-progress'), 200]).screen()).toBe('');
+  });
+
+  it.each(['plain', 'pipe'] as const)('has no spinner without colours: %s', (kind) => {
+    expect(show(kind, [run('created'), run('in-progress'), 1_500]).both()).toBe('');
+  });
+
   it('shows the running step with a spinner, a bar and its time', () => {
     const { screen } = show('rich', [...tour.slice(0, 8), 400]);
     expect(screen()).toMatch(/^Rivers\n\nThe Nile is long \[1\]\.\n\n. Measuring ██████████ 2\/2 0\.\d s$/);

@@ -243,4 +243,10 @@ describe('whatever an agent does', () => {
       message: expect.stringContaining('no agent no-agent'),
     });
   });
+
+  it('is told a similar name where it mistypes that of the agent which it calls', async () => {
+    const caller = agent('caller', (_, context) => context.call('ecko', 'x'));
+    const result = await run(caller);
+    expect(result.run.error?.message).toBe('There is no agent ecko; did you mean echo? GET /agents lists them.');
+  });
 });

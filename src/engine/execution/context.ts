@@ -32,6 +32,7 @@ import type { ModelCallReport } from '../../core/model-call.ts';
 import { joinPairs } from '../../core/pair-joiner.ts';
 import { type CallReport, maxCallDepth } from '../../core/parts.ts';
 import type { Principal } from '../../core/principal.ts';
+import { type AgentReply, type ValueOf, withValue } from '../../core/reply.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import { collected } from '../../core/to-events.ts';
 import { callTool } from '../../core/tool.ts';
@@ -127,8 +128,11 @@ class ContextCalls {
     return this.#session;
   }
 
-  await(request: string | Message | AwaitRequest, options: AwaitOptions = {}): Awaitable<AwaitResume> {
-    const begin = (): Observable<AwaitResume> => {
+  await<Schema extends object>(
+    request: string | Message | AwaitRequest,
+    options: AwaitOptions<Schema> = {},
+  ): Awaitable<AgentReply<ValueOf<Schema>>> {
+    const begin = (): Observable<AgentReply<ValueOf<Schema>>> => {
       const { agent_name, host } = this;
       const { awaitTimeout } = host;
       const asked = checkAwait(agent_name, request, options, { now: host.now(), awaitTimeout });
@@ -137,7 +141,9 @@ class ContextCalls {
       const { step, calls } = this.scope.now;
       if (step !== undefined) throw fail('step_cannot_ask', agent_name, step);
       const { path: _, ...question } = asked;
-      const reply = host.ask(calls.length === 0 ? question : { ...question, path: calls.join(' ') });
+      const reply = host
+        .ask(calls.length === 0 ? question : { ...question, path: calls.join(' ') })
+        .pipe(map((received) => withValue<ValueOf<Schema>>(received)));
       return options.signal === undefined ? reply : untilAborted(reply, options.signal);
     };
     return this.#lazy('context.await', () => this.#framesHidden(begin), {
@@ -257,7 +263,7 @@ class ContextCalls {
     const { host, runSignal: caller } = this;
     const { reorderBuffer } = host;
     if (this.scope.calls.length >= maxCallDepth) throw fail('call_depth', maxCallDepth);
-    const agent = host.registry.get(name);
+    const agent = host.registry.called(name);
     const messages = checkCall(this.agent_name, input, host.now());
     checkContentTypes(name, agent.manifest.input_content_types ?? ['*/*'], messages);
     const runSignal = new RunSignal(this.report);

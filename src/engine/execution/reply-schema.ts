@@ -1,6 +1,8 @@
 import { errorOf, fail } from '../../core/errors.ts';
+import { parsed } from '../../core/json.ts';
 import { receiveMessage } from '../../core/messages.ts';
 import type { Principal } from '../../core/principal.ts';
+import { valueTextOf } from '../../core/reply.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, AwaitResumeInput } from '../../schema/run.ts';
 import { type Checked, checkAgainst, checkSchema } from '../json-schema.ts';
@@ -40,20 +42,15 @@ export function receiveReply(
   if (input.id !== undefined && id !== undefined && input.id !== id) throw fail('question_mismatch', id, input.id);
   if (input.message === undefined) throw fail('validation_failed', 'await_resume.message', 'is required');
   const message = receiveMessage(input.message, 'await_resume.message', now);
-  if (request.schema !== undefined) checkAgainst(request.schema, replyValue(message));
+  if (request.schema !== undefined) checkAgainst(request.schema, checkedValue(message));
   const by = principal === undefined || principal.kind === 'anonymous' ? {} : { principal: principal.id };
   return { ...input, type: request.type, message, ...(id !== undefined && { id }), channel, ...by, received_at: now };
 }
 
-/** The value that a schema applies to: the reply's JSON part, or else all of its text, parsed if it is JSON. */
-function replyValue({ parts }: Message): Checked {
-  const index = parts.findIndex(({ content_type }) => /^application\/([\w.-]+\+)?json\b/i.test(content_type ?? ''));
-  const path = index < 0 ? 'await_resume.message.parts' : `await_resume.message.parts[${index}].content`;
-  const text = index < 0 ? parts.map(({ content }) => content ?? '').join('') : (parts[index]?.content ?? '');
+/** The value that a schema applies to, and its path in the request. */
+function checkedValue(message: Message): Checked {
+  const { text, index } = valueTextOf(message);
+  const path = index === undefined ? 'await_resume.message.parts' : `await_resume.message.parts[${index}].content`;
   if (text.length > maxReplyChars) throw fail('validation_failed', path, `is longer than ${maxReplyChars} characters`);
-  try {
-    return { path, value: JSON.parse(text), chars: text.length };
-  } catch {
-    return { path, value: text, chars: text.length };
-  }
+  return { path, value: parsed(text), chars: text.length };
 }
