@@ -1,5 +1,5 @@
 import type { AgentManifest } from '../schema/agent.ts';
-import type { RunCreateRequest, RunResumeRequest } from '../schema/api.ts';
+import type { RunAgainRequest, RunCreateRequest, RunResumeRequest } from '../schema/api.ts';
 import type { ModelCall } from '../schema/diagnostic.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { Event } from '../schema/event.ts';
@@ -35,7 +35,10 @@ export function requestExamples(agents: readonly string[]): Readonly<Record<stri
     sync: { summary: 'Reply, and wait for the end of the run', value: { await_resume: { message } } },
     stream: { summary: 'Reply, and stream the rest of the run', value: { await_resume: { message }, mode: 'stream' } },
   };
-  return { createRun, resumeRun };
+  const runAgain: Examples<RunAgainRequest> = {
+    beginning: { summary: 'Run the same input once more', value: {} },
+  };
+  return { createRun, resumeRun, runAgain };
 }
 
 const begun = '2026-01-31T12:00:00.000Z';
