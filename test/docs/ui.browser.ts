@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { createServer, file, json } from 'rivulet';
-import { createServer as createVite, type ViteDevServer } from 'vite';
+import { createServer as createVite, loadConfigFromFile, type ViteDevServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import { agent, echo } from '../support/agents.ts';
@@ -14,6 +15,16 @@ import { type CodeProject, docsProject } from './project.ts';
 const ofPage = blocks.filter(({ page }) => page === 'docs/ui.md');
 const blockOf = (language: string, file?: string): string =>
   ofPage.find((block) => block.language === language && block.marks.get('file') === file)?.text ?? '';
+
+/** The page around the chat of docs/ai-sdk.md. */
+const aiSdkPage = `
+  import { createElement } from 'react';
+  import { createRoot } from 'react-dom/client';
+  import { Chat, load } from '../docs-ai-sdk-md/chat.tsx';
+  const id = new URLSearchParams(location.search).get('id');
+  const before = await load(id);
+  createRoot(document.body.appendChild(document.createElement('div'))).render(createElement(Chat, { id, before }));
+`;
 
 /** What the composable needs of Vue, for a page in which nothing changes but the run: Vue itself is not installed. */
 const vue = `
@@ -34,6 +45,8 @@ const vuePage = `
   };
   show();
 `;
+
+const packages = ['react', 'react-dom/client', 'react/jsx-dev-runtime', 'rxjs', 'ai', '@ai-sdk/react'];
 
 const reporting = agent('reporting', () => [
   'The report. ',
@@ -57,16 +70,23 @@ inBrowser('the UIs of docs/ui.md', () => {
     writeFileSync(join(folder, 'use-run-vue.ts'), blockOf('ts', 'use-run-vue.ts'));
     writeFileSync(join(folder, 'vue-page.ts'), vuePage);
     writeFileSync(join(folder, 'vue.html'), '<body><script type="module" src="./vue-page.ts"></script></body>');
+    writeFileSync(join(folder, 'ai-sdk-page.ts'), aiSdkPage);
+    writeFileSync(join(folder, 'ai-sdk.html'), '<body><script type="module" src="./ai-sdk-page.ts"></script></body>');
     app = await createServer({ agents: [echo, approve, reporting], playground: false });
     const target = await app.listen({ host: '127.0.0.1', port: 0 });
+    // The configuration of the page, for the server of this test.
+    const config = join(folder, 'forwarding.config.ts');
+    writeFileSync(config, blockOf('ts', 'vite.config.ts').replace('http://127.0.0.1:8000', target));
+    const documented = await loadConfigFromFile({ command: 'serve', mode: 'development' }, config);
     vite = await createVite({
       configFile: false,
       root: folder,
       logLevel: 'error',
       oxc: { jsx: { runtime: 'automatic', importSource: 'react' } },
-      optimizeDeps: { noDiscovery: true, include: ['react', 'react-dom/client', 'react/jsx-dev-runtime', 'rxjs'] },
+      optimizeDeps: { noDiscovery: true, include: packages },
       resolve: {
         alias: {
+          'rivulet/client/ai-sdk': join(root, 'src/client/ai-sdk.ts'),
           'rivulet/client': join(root, 'src/client/client.ts'),
           'rivulet/react': join(root, 'src/react/use-run.ts'),
           vue: join(folder, 'vue.js'),
@@ -76,7 +96,7 @@ inBrowser('the UIs of docs/ui.md', () => {
         host: '127.0.0.1',
         port: 0,
         fs: { strict: false },
-        proxy: { '/runs': { target, changeOrigin: true, headers: { origin: target } } },
+        proxy: documented?.config.server?.proxy,
       },
     });
     await vite.listen();
@@ -125,6 +145,17 @@ inBrowser('the UIs of docs/ui.md', () => {
   it('Vue: the composable follows a run', async () => {
     const { page, wrong } = await open('vue.html');
     await page.getByText('Hello from Vue').waitFor();
+    expect(wrong).toEqual([]);
+    await page.close();
+  });
+
+  it('the AI SDK: the chat of docs/ai-sdk.md shows the answer behind the proxy, and again after a reload', async () => {
+    const { page, wrong } = await open(`ai-sdk.html?id=${randomUUID()}`);
+    const answer = page.getByRole('main').getByText('I am about to do this: Hello');
+    await page.getByRole('button', { name: 'Say hello' }).click();
+    await answer.waitFor();
+    await page.reload();
+    await answer.waitFor();
     expect(wrong).toEqual([]);
     await page.close();
   });
