@@ -227,8 +227,7 @@ function wholePiece(part: TextStreamPart<ToolSet>): Piece | undefined {
     }
     case 'finish-step': {
       const { totalTokens, inputTokens, outputTokens } = part.usage;
-      // A provider that got no end mark has no reason of its own.
-      if (part.finishReason === 'other' && part.rawFinishReason === undefined) throw brokenOff();
+      if (hasNoEndMark(part)) throw brokenOff();
       const cutOff = cutOffFrom(part.finishReason);
       return {
         type: 'step-end',
@@ -240,6 +239,10 @@ function wholePiece(part: TextStreamPart<ToolSet>): Piece | undefined {
       return undefined;
   }
 }
+
+/** Whether a provider's answer broke off. Version 7 has a reason for it; version 6 has `other`, and none of the provider. */
+const hasNoEndMark = (step: { readonly finishReason: string; readonly rawFinishReason: string | undefined }): boolean =>
+  step.finishReason === 'interrupted' || (step.finishReason === 'other' && step.rawFinishReason === undefined);
 
 const callOf = (call: {
   toolCallId: string;
