@@ -57,7 +57,7 @@ const newestProject =
             include: [
               'test/**/*.newest.ts',
               'test/adapters/*.clients.ts',
-              'test/protocols/{ai-sdk,openai}/*.clients.ts',
+              'test/protocols/{ai-sdk,openai,official}/*.clients.ts',
               'test/protocols/*.clients.ts',
             ],
             env,
