@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { runsOf, serveChats, statesOf, turns } from './agent.ts';
 import { keepsNothing, listed, type Seen } from './seen.ts';
 
-/** A person who says yes, as a tool of the client: without it, the SDK fails at the question. */
+/** A yes of the user, as a tool of the client. Without this tool, the SDK fails at the question. */
 const askUser = tool({
   name: 'ask_user',
   description: 'Asks the user.',

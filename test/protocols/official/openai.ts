@@ -19,7 +19,7 @@ const shown = (responses: readonly Response[]): string =>
     ]),
   );
 
-/** The package \`openai\`, by Responses. */
+/** The package `openai`, by Responses. */
 export async function openAi(): Promise<Seen> {
   const chats = await serveChats();
   const clientOf = (url: string): OpenAI => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
