@@ -2,6 +2,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { newestClients } from './test/protocols/newest-clients/plugin.ts';
 
 /**
  * The folder of temporary files: in memory where there is room, because the files of stores are written and synchronised
@@ -42,6 +43,27 @@ const isolated = [
   'test/engine/timers.test.ts',
   'test/protocols/mcp/unchecked.test.ts',
 ];
+
+/** Only for test/protocols/newest-clients/run.ts, which installs these clients and has a newer Node for them. */
+const newestProject =
+  process.env.NEWEST_CLIENTS === undefined
+    ? []
+    : [
+        {
+          extends: true as const,
+          plugins: [newestClients()],
+          test: {
+            name: 'newest',
+            include: [
+              'test/**/*.newest.ts',
+              'test/adapters/*.clients.ts',
+              'test/protocols/{ai-sdk,openai,official}/*.clients.ts',
+              'test/protocols/*.clients.ts',
+            ],
+            env,
+          },
+        },
+      ];
 
 export default defineConfig({
   resolve: {
@@ -90,6 +112,7 @@ export default defineConfig({
       { extends: true, test: { name: 'clients', include: ['test/**/*.clients.ts'], env } },
       { extends: true, test: { name: 'browser', include: ['test/**/*.browser.ts'] } },
       { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },
+      ...newestProject,
     ],
     // What hangs, not what takes long: a machine may be ten times slower than another.
     testTimeout: 240_000,

@@ -221,10 +221,7 @@ async function* partsOf({ fullStream }: AiSdkStream, calls: ModelCalls): AsyncGe
       if (part.type === 'error') throw part.error;
       if (part.type === 'abort')
         throw new Error(`The AI SDK aborted the stream: ${part.reason ?? 'no reason was given'}.`);
-      // A provider that got no end mark has no reason of its own.
-      const isBroken =
-        part.type === 'finish-step' && part.finishReason === 'other' && part.rawFinishReason === undefined;
-      if (isBroken) throw brokenOff();
+      if (part.type === 'finish-step' && hasNoEndMark(part)) throw brokenOff();
       calls.read(part);
       yield part;
     }
@@ -273,6 +270,10 @@ function wholePiece(part: TextStreamPart<ToolSet>): Piece | undefined {
       return undefined;
   }
 }
+
+/** Whether a provider's answer broke off. Version 7 has a reason for it; version 6 has `other`, and none of the provider. */
+const hasNoEndMark = (step: { readonly finishReason: string; readonly rawFinishReason: string | undefined }): boolean =>
+  step.finishReason === 'interrupted' || (step.finishReason === 'other' && step.rawFinishReason === undefined);
 
 const callOf = (call: {
   toolCallId: string;

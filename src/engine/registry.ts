@@ -2,6 +2,7 @@ import { type Agent, isAgent, nameProblem } from '../core/agent.ts';
 import { closest } from '../core/closest.ts';
 import { errorOf, fail } from '../core/errors.ts';
 import type { AgentFigures, Store } from '../core/store.ts';
+import { toolHeadersIn } from '../core/tool-headers.ts';
 import type { AgentManifest, AgentStatus } from '../schema/agent.ts';
 import { checkSchema } from './json-schema.ts';
 
@@ -107,6 +108,11 @@ function checkToolSchemas({ agent, source }: Hosted): void {
       const problem = errorOf(error).message;
       throw new Error(`${source}: agent "${name}": metadata.tool.${field} is no JSON Schema: ${problem}`);
     }
+  }
+  try {
+    toolHeadersIn(metadata?.tool?.input_schema ?? {});
+  } catch (error) {
+    throw new Error(`${source}: agent "${name}": metadata.tool.input_schema: ${errorOf(error).message}`);
   }
 }
 

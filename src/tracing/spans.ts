@@ -80,6 +80,7 @@ abstract class InvokedAgent implements AgentSpan {
       [genAi.toolName]: name,
       [genAi.toolCallId]: tool_call_id,
       [genAi.toolType]: 'function',
+      [genAi.agentName]: this.#name,
     });
   }
 

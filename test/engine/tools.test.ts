@@ -34,6 +34,30 @@ describe('the tool of an agent', () => {
     },
   );
 
+  it.each([
+    ['has a space', { a: { type: 'string', 'x-mcp-header': 'A B' } }, 'a: x-mcp-header: expected the characters'],
+    [
+      'is of an object',
+      { a: { type: 'object', 'x-mcp-header': 'A' } },
+      'a: x-mcp-header: expected a property of the type',
+    ],
+    [
+      'is in a list',
+      { a: { type: 'array', items: { type: 'string', 'x-mcp-header': 'A' } } },
+      'a.items: x-mcp-header: expected at a property',
+    ],
+    [
+      'is that of another property',
+      { a: { type: 'string', 'x-mcp-header': 'A' }, b: { type: 'string', 'x-mcp-header': 'a' } },
+      'x-mcp-header: two properties have "a"',
+    ],
+  ])('is refused where a header of its schema %s', (_, properties, problem) => {
+    const invalid = tool('one', { input_schema: { type: 'object', properties } });
+    expect(() => new Registry(hosted(invalid))).toThrow(
+      `agents/one.ts: agent "one": metadata.tool.input_schema: ${problem}`,
+    );
+  });
+
   it('keeps the agents of before where new ones are refused', () => {
     const registry = new Registry(hosted(tool('one', {})));
     expect(() => registry.replace(hosted(tool('two', { name: 'x' }), tool('three', { name: 'x' })))).toThrow('"x"');

@@ -20,7 +20,7 @@ const mirror = agent('mirror', (input) => JSON.stringify(input.map(({ parts }) =
 const served = shared([restarted, mirror]);
 
 describe('an interrupted message', () => {
-  it.each(versionNames)('is a text part with its reason to ai %s, also in a transcript', async (version) => {
+  it.each(versionNames)('is a text part with its reason to %s, also in a transcript', async (version) => {
     const { url, get } = await served();
     const id = crypto.randomUUID();
     const chat = openChat(version, { api: `${url}/ai/restarted`, id });

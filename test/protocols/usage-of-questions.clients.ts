@@ -95,7 +95,7 @@ describe('the usage before a question', () => {
   });
 
   it('is in the metadata of the message in the AI SDK, and the whole in the end', async () => {
-    const chat = openChat('6.0.324', { api: `${served.url}/ai/costs`, id: 'chat', sends: true });
+    const chat = openChat('ai', { api: `${served.url}/ai/costs`, id: 'chat', sends: true });
     await chat.sendMessage({ text: 'hi' });
     expect(chat.lastMessage?.metadata).toMatchObject({ status: 'awaiting', usage: { tokens: 7 } });
     const { toolCallId } = chat.lastMessage?.parts.at(-1) ?? {};

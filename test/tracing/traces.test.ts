@@ -120,6 +120,25 @@ describe('a run with steps and calls', () => {
     });
   }
 
+  it('has a span for each call of a tool, with the agent that made it', async () => {
+    const calling = agent('calling', async function* (_, context) {
+      yield* context.tool('look-up', { city: 'Oslo' }, () => ({ degrees: 20 }));
+    });
+    const served = await serveApi([calling]);
+    await post(served, '/runs', ask('calling'));
+    const root = await sdk.one('invoke_agent calling');
+    const called = await sdk.one('execute_tool look-up');
+    expect(called.parentSpanContext?.spanId).toBe(idOf(root));
+    expect(called.attributes).toEqual({
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': 'look-up',
+      'gen_ai.tool.type': 'function',
+      'gen_ai.tool.call.id': expect.any(String),
+      'gen_ai.agent.name': 'calling',
+      'rivulet.outcome': 'completed',
+    });
+  });
+
   it('has the tokens of the prompt and of the output apart, where the agent reports them', async () => {
     const using = agent('using', (input, { usage }) => {
       usage(JSON.parse(input[0]?.parts[0]?.content ?? ''));

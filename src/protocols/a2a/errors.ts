@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Answer } from '../../http/errors.ts';
+import { contentTypeFor } from './negotiation.ts';
 
 /** An error as clients read it: a status for HTTP, its name in gRPC, and a code for JSON-RPC. */
 interface Words {
@@ -83,7 +84,7 @@ export function sendRestError(reply: FastifyReply, answer: Answer): void {
   const { message } = answer.body;
   reply
     .code(code)
-    .type(json)
+    .type(contentTypeFor(reply.request))
     .send(JSON.stringify({ error: { code, status, message, details: detailsOf(answer, words) } }));
 }
 

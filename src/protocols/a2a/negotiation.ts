@@ -6,6 +6,18 @@ import { extension } from './extension.ts';
 /** The version of the protocol, as its clients and cards name it. */
 export const version = '1.0';
 
+const ownJson = 'application/a2a+json';
+
+/**
+ * The content type of an answer by HTTP and JSON. The protocol has one of its own, which clients of 1.0.0 do not all read: it
+ * is for a client that accepts it, or that has sent it and accepts anything.
+ */
+export function contentTypeFor({ headers }: FastifyRequest): string {
+  const { accept = '*/*', 'content-type': sent = '' } = headers;
+  const isOwn = listsValue(accept, ownJson) || (sent.startsWith(ownJson) && !listsValue(accept, 'application/json'));
+  return `${isOwn ? ownJson : 'application/json'}; charset=utf-8`;
+}
+
 /**
  * Checks the version that a request names, in a header or in the query. None means 0.3, which is another protocol.
  * Returns whether the client has named the extension of cursors, and says so in the answer.

@@ -5,10 +5,9 @@ import { fail } from '../../core/errors.ts';
 import type { Scope } from '../../core/principal.ts';
 import { addVary } from '../../http/caching.ts';
 import { pathOf } from '../../http/errors.ts';
-import { listsValue } from '../../http/negotiation.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import type { BindingOptions } from './json-rpc.ts';
-import { negotiate } from './negotiation.ts';
+import { contentTypeFor, negotiate } from './negotiation.ts';
 import { type OperationName, operations } from './operations.ts';
 import { ConfigPage } from './push-configs.ts';
 import { ListTasksRequest, TaskRequest } from './request.ts';
@@ -52,8 +51,7 @@ export const restRoutes: FastifyPluginAsyncTypebox<BindingOptions> = async (app,
     const result = await operations[name].run(service, { ...call, cursors: negotiate(request, reply) });
     if (result === undefined) return reply;
     addVary(reply, 'Accept');
-    const isNamed = listsValue(request.headers.accept, 'application/a2a+json');
-    return reply.type(`application/${isNamed ? 'a2a+json' : 'json'}; charset=utf-8`).send(JSON.stringify(result));
+    return reply.type(contentTypeFor(request)).send(JSON.stringify(result));
   };
   const route = (scope: Scope) => ({
     exposeHeadRoute: false,

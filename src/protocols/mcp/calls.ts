@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifyReply } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { fail, RivuletError } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import { compile } from '../../core/validate.ts';
@@ -17,6 +18,7 @@ import { type Call, placeIn } from './call.ts';
 import { type Client, olderVersions } from './client.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
 import { RpcError, RpcId, type RpcNotification, type RpcRequest, type RpcResponse, resultOf } from './json-rpc.ts';
+import { checkParamHeaders } from './param-headers.ts';
 import { firstFrames, mcpFrames, type ProjectedCall } from './projection.ts';
 import { cancelOnceAsked, openQuestion } from './questions.ts';
 import { askedIn, requestState } from './request-state.ts';
@@ -87,6 +89,8 @@ export interface CallParts {
 /** Calls of tools: runs, and the replies to what they ask. */
 export class Calls {
   readonly #parts: CallParts;
+  /** Why the reply to a question of these runs did not fit. */
+  readonly #refused = new LRUCache<string, string>({ max: maxRefused });
 
   constructor(parts: CallParts) {
     this.#parts = parts;
@@ -100,6 +104,10 @@ export class Calls {
     const params = callIn(request);
     const manifest = findTool(own, params.name);
     const meta = params._meta ?? {};
+    if (client.modern) {
+      const { headers } = reply.request;
+      checkParamHeaders(headers, manifest.metadata?.tool?.input_schema ?? {}, params.arguments ?? {});
+    }
     const call: Call = {
       id: request.id,
       ...(meta.progressToken !== undefined && { token: meta.progressToken }),
@@ -149,15 +157,19 @@ export class Calls {
     if (run_id === undefined || question === undefined) return;
     const asked = await openQuestion(own, run_id, question);
     if (asked === undefined) return;
-    // A client without forms answers with an error: it gives no reply.
-    const message = result === undefined ? undefined : replyOf(asked, checkReply(result));
     try {
+      // A client without forms answers with an error: it gives no reply.
+      const message = result === undefined ? undefined : replyOf(asked, checkReply(result));
       if (message === undefined) return void (await cancelOpen(own, run_id, question));
       await own.resume(run_id, { id: question, message }, { channel: 'mcp' });
     } catch (error) {
-      // The client has checked the form itself, and asks its user no more: the call has to end.
-      if (isUnfit(error)) return void (await cancelOpen(own, run_id, question));
-      if (!isPassed(error)) throw error;
+      if (isPassed(error)) return;
+      if (!isUnfit(error)) throw error;
+      // The client asks its user no more, and does not check the form itself: the call has to end. Its result says why where
+      // this process has its stream; the answer to the reply says it on any node.
+      this.#refused.set(run_id, error.message);
+      await cancelOpen(own, run_id, question);
+      throw new RpcError('invalidParams', unfitText(error.message), { status: 400 });
     }
   }
 
@@ -248,7 +260,9 @@ export class Calls {
       : call.token === undefined
         ? await responder.settledWithin(quick, reply, own, run_id, projection, options)
         : undefined;
-    return state?.answer === undefined ? this.#stream(reply, own, answered, 'run') : sendJson(reply, state.answer);
+    return state?.answer === undefined
+      ? this.#stream(reply, own, answered, 'run')
+      : sendJson(reply.code(state.status ?? 200), state.answer);
   }
 
   #stream(reply: FastifyReply, own: Access, answered: Answered, mode: 'run' | 'events'): Promise<FastifyReply> {
@@ -274,11 +288,17 @@ export class Calls {
       // Clients of earlier versions parse the data of each event.
       begins: client.modern || client.version === olderVersions[0],
       outputSchema: outputSchemaOf(own, agent),
+      whyCancelled: () => {
+        const problem = this.#refused.get(run_id);
+        return problem === undefined ? 'The run was cancelled.' : unfitText(problem);
+      },
       stateOf: (asked) => requestState(this.#parts.signatures, asked, tool, own.principal),
     };
   }
 }
 
+/** Refused replies whose reason is kept until the stream of the call has told it. */
+const maxRefused = 1_000;
 /** Milliseconds that a client has at least to come back. */
 const minGrace = 2_000;
 
@@ -289,6 +309,10 @@ const callKey = (session: string, id: RpcId): string => `${session} ${JSON.strin
 
 const requestOf = ({ name }: CallParams): AgentRequest => ({ protocol: 'mcp', metadata: { tool: name } });
 
-const isUnfit = (error: unknown): boolean => error instanceof RivuletError && error.kind === 'validation_failed';
+const isUnfit = (error: unknown): error is RivuletError =>
+  error instanceof RivuletError && error.kind === 'validation_failed';
+
+const unfitText = (problem: string): string =>
+  `The run is cancelled: the reply to its question does not fit the form: ${problem}`;
 
 const isReply = (input: unknown): input is ElicitResult => Value.Check(ElicitResult, input);

@@ -149,16 +149,16 @@ function checkName(
   const inBody = field === undefined ? undefined : params[field];
   if (typeof inBody !== 'string') return;
   const header = headerOf(headers, 'mcp-name');
-  checkSame('Mcp-Name', header === undefined ? undefined : decoded(header), inBody);
+  checkSame('Mcp-Name', header === undefined ? undefined : decoded('Mcp-Name', header), inBody);
 }
 
-/** The value of a header that may have characters that headers cannot have. */
-function decoded(header: string): string {
+/** The text of a header that may have characters that headers cannot have. @throws RpcError */
+export function decoded(name: string, header: string): string {
   const [, base64] = /^=\?base64\?(.*)\?=$/.exec(header) ?? [];
   if (base64 === undefined) return header;
   const bytes = Buffer.from(base64, 'base64');
-  if (bytes.toString('base64') !== base64) throw mismatch('Mcp-Name is no base64');
+  if (bytes.toString('base64') !== base64) throw mismatch(`${name} is no base64`);
   return bytes.toString();
 }
 
-const mismatch = (problem: string): RpcError => new RpcError('headerMismatch', problem, { status: 400 });
+export const mismatch = (problem: string): RpcError => new RpcError('headerMismatch', problem, { status: 400 });

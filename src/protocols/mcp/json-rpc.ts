@@ -87,7 +87,10 @@ const invalid = (problem: string): RpcError =>
 
 export const resultOf = (id: RpcId, result: object): object => ({ jsonrpc: '2.0', id, result });
 
-const errorOf = (id: RpcId | null, { code, message, data }: Pick<RpcError, 'code' | 'message' | 'data'>): object => ({
+export const errorOf = (
+  id: RpcId | null,
+  { code, message, data }: Pick<RpcError, 'code' | 'message' | 'data'>,
+): object => ({
   jsonrpc: '2.0',
   id,
   error: { code, message, ...(data !== undefined && { data }) },

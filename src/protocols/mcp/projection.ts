@@ -7,7 +7,7 @@ import type { AwaitRequest, Run } from '../../schema/run.ts';
 import { kindOf } from '../projector.ts';
 import { type Call, eventIds } from './call.ts';
 import { elicitOf } from './elicitation.ts';
-import { resultOf } from './json-rpc.ts';
+import { errorOf, RpcError, resultOf } from './json-rpc.ts';
 import { questionId } from './questions.ts';
 import { completedResult, errorText, failedResult } from './tool-result.ts';
 
@@ -17,6 +17,7 @@ export interface ProjectedCall extends Call {
   /** Whether the client reads an event that has no data, with which a stream begins. */
   readonly begins: boolean;
   readonly outputSchema: Readonly<Record<string, unknown>> | undefined;
+  readonly whyCancelled: () => string;
   /** What the client gives back with its reply to a question. */
   readonly stateOf: (asked: { readonly run_id: string; readonly question: string }) => string;
 }
@@ -24,6 +25,8 @@ export interface ProjectedCall extends Call {
 export interface CallState {
   /** The answer of the call, as JSON: after the event that settles its run, for a client that can be asked no more. */
   readonly answer?: string;
+  /** The status of HTTP for the answer, where it is not 200. */
+  readonly status?: number;
   /** The end of the line that the agent writes, or of the line before, where this one has nothing yet. */
   readonly line: string;
   /** The frame of the last token. */
@@ -144,12 +147,13 @@ class Frames {
           frames,
         );
       default:
-        return this.#answer(failedResult('The run was cancelled.', run.run_id), n, frames);
+        return this.#answer(failedResult(this.#call.whyCancelled(), run.run_id), n, frames);
     }
   }
 
   #ask(state: CallState, { run_id }: Run, asked: AwaitRequest, n: number, frames: string[]): CallState {
     const { asks, modern, stateOf } = this.#call;
+    if (!asks && modern) return this.#refuse(n, frames);
     if (!asks) return this.#answer(failedResult(cannotAsk, run_id), n, frames);
     const question = questionId(asked);
     if (modern) {
@@ -163,6 +167,17 @@ class Frames {
     }
     frames.push(this.#frame(n, toLine({ jsonrpc: '2.0', id: `${run_id}:${question}`, ...elicitOf(asked) })));
     return state;
+  }
+
+  /** A client of the modern era has to be told which capability it lacks. */
+  #refuse(n: number, frames: string[]): CallState {
+    const error = new RpcError('missingCapability', cannotAsk, {
+      status: 400,
+      data: { requiredCapabilities: { elicitation: { form: {} } } },
+    });
+    const answer = toLine(errorOf(this.#call.id, error));
+    frames.push(this.#frame(n, answer));
+    return { line: '', answer, status: error.status };
   }
 
   #answer(result: object, n: number, frames: string[], resultType = 'complete'): CallState {

@@ -1,6 +1,6 @@
 import { RivuletError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { isInterrupted } from '../../core/run-state.ts';
+import { cutOffOf, isInterrupted } from '../../core/run-state.ts';
 import { checkAgainst } from '../../engine/json-schema.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
@@ -29,11 +29,16 @@ export function completedResult(run: Run, schema: Schema | undefined): object {
   const { content, citations, data } = output;
   const problem = schema === undefined ? undefined : problemOf(data, schema);
   if (problem !== undefined) return failedResult(problem, run.run_id);
+  const cutOff = cutOffOf(run.output.at(-1) ?? {});
   return {
     content,
     ...(data !== undefined && { structuredContent: data }),
     isError: false,
-    _meta: { 'rivulet/run_id': run.run_id, ...(citations.length > 0 && { 'rivulet/citations': citations }) },
+    _meta: {
+      'rivulet/run_id': run.run_id,
+      ...(citations.length > 0 && { 'rivulet/citations': citations }),
+      ...(cutOff !== undefined && { 'rivulet/finish_reason': cutOff }),
+    },
   };
 }
 

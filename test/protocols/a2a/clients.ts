@@ -41,7 +41,7 @@ export const textIn = ({ artifacts }: Pick<Task, 'artifacts'>): string =>
     .join('');
 
 /** What a client has after an update, as its users fold it. */
-function foldUpdate(task: Task | undefined, { payload }: StreamResponse): Task {
+export function foldUpdate(task: Task | undefined, { payload }: StreamResponse): Task {
   if (payload?.$case === 'task') return payload.value;
   if (task === undefined || payload === undefined || payload.$case === 'message')
     throw new Error('expected a task first');

@@ -126,9 +126,24 @@ describe('the binding to HTTP and JSON', () => {
     }
   });
 
-  it('answers with its own media type where the client names it', async () => {
-    const response = await post('echo/message:send', said('hi'), { ...version, accept: 'application/a2a+json' });
-    expect(response.headers.get('content-type')).toContain('application/a2a+json');
+  it.each<[what: string, headers: Record<string, string>, type: string]>([
+    [
+      'its own media type where the client accepts it',
+      { accept: 'application/a2a+json, application/json' },
+      'a2a+json',
+    ],
+    ['its own media type where the client has sent it', { 'content-type': 'application/a2a+json' }, 'a2a+json'],
+    [
+      'JSON where the client accepts that alone',
+      { accept: 'application/json', 'content-type': 'application/a2a+json' },
+      'json',
+    ],
+    ['JSON where the client says nothing', {}, 'json'],
+  ])('answers with %s, also with an error', async (_, headers, type) => {
+    for (const path of ['echo/message:send', 'none/message:send']) {
+      const response = await post(path, said('hi'), { ...version, ...headers });
+      expect(response.headers.get('content-type')).toBe(`application/${type}; charset=utf-8`);
+    }
   });
 
   it('subscribes with GET and POST, also without a body of JSON', async () => {

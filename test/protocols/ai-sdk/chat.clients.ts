@@ -5,7 +5,7 @@ import { describeChats, lastText, question, serveAll, settled } from './chat.ts'
 import { type ChatMessage, openChat } from './chats.ts';
 
 // The newest version and the strictest one; chat.servers.ts has the one between them.
-describeChats(['6.0.324', '5.0.60']);
+describeChats(['ai', 'ai50']);
 
 describe('an approval', () => {
   it.each([
@@ -13,12 +13,12 @@ describe('an approval', () => {
     ['denied', false, 'output-denied', 'You said false'],
   ])('is asked for and %s', async (_, approved, state, said) => {
     const served = await serveAll();
-    const chat = openChat('6.0.324', { api: `${served.url}/ai/showcase`, id: 'chat', body: { approvals: true } });
+    const chat = openChat('ai', { api: `${served.url}/ai/showcase`, id: 'chat', body: { approvals: true } });
     await chat.sendMessage({ text: 'it' });
     const asked = question(chat);
     expect(asked).toMatchObject({ state: 'approval-requested', approval: { id: asked?.toolCallId } });
     // A page that loads now gets the same question, without asking for approvals.
-    const loaded = openChat('6.0.324', {
+    const loaded = openChat('ai', {
       api: `${served.url}/ai/showcase`,
       id: 'chat',
       messages: chat.messages.slice(0, 1),

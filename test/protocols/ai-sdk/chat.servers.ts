@@ -1,3 +1,3 @@
 import { describeChats } from './chat.ts';
 
-describeChats(['5.0.277']);
+describeChats(['ai5']);

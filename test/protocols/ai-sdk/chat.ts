@@ -34,7 +34,7 @@ export const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(valu
 
 /** The tests of a chat with the official clients of these versions. */
 export function describeChats(versions: readonly Version[]): void {
-  describe.each(versions)('a chat of ai %s', (version: Version) => {
+  describe.each(versions)('a chat of %s', (version: Version) => {
     const open = (served: Served, agent: string, more: object = {}): Chat =>
       openChat(version, { api: `${served.url}/ai/${agent}`, id: 'chat', ...more });
 

@@ -2,10 +2,13 @@ import * as six from 'ai';
 import * as five from 'ai5';
 import * as strict from 'ai50';
 
-/** The versions of the AI SDK; the oldest refuses any property of a chunk that it does not know. */
-const versions = { '6.0.324': six, '5.0.277': five, '5.0.60': strict } as const;
+/**
+ * The versions of the AI SDK, by their names in package.json. The oldest one refuses any property of a chunk that it does
+ * not know.
+ */
+const versions = { ai: six, ai5: five, ai50: strict } as const;
 export type Version = keyof typeof versions;
-export const versionNames: readonly Version[] = ['6.0.324', '5.0.277', '5.0.60'];
+export const versionNames: readonly Version[] = ['ai', 'ai5', 'ai50'];
 
 /** A message as every version has it. */
 export interface ChatMessage {
@@ -83,7 +86,7 @@ class State {
 }
 
 /** What tests use of the package `ai`. */
-export interface Sdk {
+interface Sdk {
   readonly AbstractChat: new (options: object) => Chat;
   readonly DefaultChatTransport: new (options: object) => object;
   readonly lastAssistantMessageIsCompleteWithToolCalls: Complete;
@@ -93,15 +96,12 @@ export interface Sdk {
 type Complete = (chat: object) => boolean;
 
 /** The official chat of a version, over its `DefaultChatTransport`. */
-export function openChat(version: Version, options: ChatOptions): Chat {
-  // One cast: each version has types of its own for the same things.
-  return openChatOf(versions[version] as unknown as Sdk, options);
-}
-
-export function openChatOf(
-  sdk: Sdk,
+export function openChat(
+  version: Version,
   { api, messages = [], sends = true, onToolCall, transport, id, ...options }: ChatOptions,
 ): Chat {
+  // One cast: each version has types of its own for the same things.
+  const sdk = versions[version] as unknown as Sdk;
   class TestChat extends sdk.AbstractChat {}
   return new TestChat({
     ...(id !== undefined && { id }),

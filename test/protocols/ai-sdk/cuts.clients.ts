@@ -9,10 +9,10 @@ import { bytesOf, type Cut, cutting, shown, turnOf } from './cuts.ts';
 const turn = (version: Version, url: string, fetch: typeof globalThis.fetch): Promise<Chat> =>
   turnOf(openChat(version, { api: `${url}/ai/showcase`, id: crypto.randomUUID(), fetch }));
 
-describe.each(versionNames)('a chat of ai %s with resumingFetch', (version) => {
+describe.each(versionNames)('a chat of %s with resumingFetch', (version) => {
   it.each<Cut>(['break', 'end'])('shows the same where every response of its turn is cut (%s)', async (cut) => {
     // The strict version of the client on the other store.
-    const store = version === '5.0.60' ? 'sqlite::memory:' : 'memory:';
+    const store = version === 'ai50' ? 'sqlite::memory:' : 'memory:';
     const served = await serve([showcase], { store });
     const chat = await turn(version, served.url, fetch);
     const [whole, bytes] = [shown(chat), await bytesOf(served.url, chat)];
@@ -32,10 +32,10 @@ describe.each(versionNames)('a chat of ai %s with resumingFetch', (version) => {
 describe('a chat with resumingFetch behind a proxy', () => {
   it('that cuts connections shows the same, and makes one run', async () => {
     const served = await serve([showcase]);
-    const whole = shown(await turn('6.0.324', served.url, fetch));
+    const whole = shown(await turn('ai', served.url, fetch));
     for (const bytes of [0, 10, 700, 2_600]) {
       const proxy = await CuttingProxy.open(served.url, [bytes, bytes, bytes, bytes]);
-      const chat = await turn('6.0.324', proxy.url, resumingFetch({ delay: 1 }));
+      const chat = await turn('ai', proxy.url, resumingFetch({ delay: 1 }));
       expect(shown(chat), `cut after ${bytes} bytes`).toEqual(whole);
       expect(proxy.cuts).toBeGreaterThan(0);
       await proxy.close();

@@ -23,7 +23,7 @@ function rotating(urls: readonly string[]): typeof globalThis.fetch {
 /** Turns whose every reconnect lands on another node, cut after so many bytes, are as those that nothing cuts. */
 export async function expectTheSameElsewhere(urls: readonly string[], cuts: readonly number[]): Promise<void> {
   const open = (agent: string, fetch: typeof globalThis.fetch) =>
-    openChat('6.0.324', { api: `${urls[0]}/ai/${agent}`, id: crypto.randomUUID(), fetch });
+    openChat('ai', { api: `${urls[0]}/ai/${agent}`, id: crypto.randomUUID(), fetch });
   for (const agent of ['showcase', 'durable']) {
     const whole = shown(await turnOf(open(agent, fetch)));
     for (const bytes of cuts) {

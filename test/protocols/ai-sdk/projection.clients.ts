@@ -37,7 +37,7 @@ describe('a UI message stream', () => {
 
   it('with approvals goes on exactly after any frame of any log', () => expectExactRest(uiStreamWithApprovals));
 
-  it.each(versionNames)('of any log, cut anywhere and resumed, is the same message to ai %s', async (version) => {
+  it.each(versionNames)('of any log, cut anywhere and resumed, is the same message to %s', async (version) => {
     const projections = version.startsWith('6') ? [uiStream, uiStreamWithApprovals] : [uiStream];
     await fc.assert(
       fc.asyncProperty(busyLogs, fc.nat(), fc.constantFrom(...projections), async (log, anywhere, projection) => {
@@ -65,7 +65,7 @@ describe('a UI message stream', () => {
     await fc.assert(
       fc.asyncProperty(busyLogs, fc.nat(), async (log, anywhere) => {
         const end = endIn(uiStream, log);
-        const whole = await folded('6.0.324', [...framesOf(uiStream, log), end]);
+        const whole = await folded('ai', [...framesOf(uiStream, log), end]);
         const projector = new Projector(projection);
         const half = Math.ceil(log.length / 2);
         const frames = [log.slice(0, half), log.slice(half)].flatMap((lines, index) =>
@@ -75,7 +75,7 @@ describe('a UI message stream', () => {
         const seen = frames.slice(0, 1 + (anywhere % frames.length));
         const rest = await framesFrom(projection, log, positionAfter(/\nid: (\S+)/.exec(seen.at(-1) ?? '')?.[1] ?? ''));
         for (const resumed of [frames, [...seen, ...rest]]) {
-          expect((await folded('6.0.324', [...resumed, end])).lastMessage).toEqual(whole.lastMessage);
+          expect((await folded('ai', [...resumed, end])).lastMessage).toEqual(whole.lastMessage);
         }
       }),
       { numRuns: 50 },
@@ -85,7 +85,7 @@ describe('a UI message stream', () => {
   it('is the message of the transcript', async () => {
     await fc.assert(
       fc.asyncProperty(busyLogs.filter(isFinal), async (log) => {
-        const { lastMessage } = await folded('6.0.324', [...framesOf(uiStream, log), endIn(uiStream, log)]);
+        const { lastMessage } = await folded('ai', [...framesOf(uiStream, log), endIn(uiStream, log)]);
         const batches = (async function* () {
           yield { first: 1, lines: log };
         })();

@@ -83,6 +83,22 @@ export const forms = agent('forms', ([message], context) => {
     .pipe(map((reply) => `${reply.message.parts[0]?.content_type} ${reply.message.parts[0]?.content}`));
 });
 
+/** Names arguments that clients repeat in headers. */
+export const routed = agent('routed', ([message]) => message?.parts[0]?.content ?? '', {
+  metadata: {
+    tool: {
+      input_schema: {
+        type: 'object',
+        properties: {
+          region: { type: 'string', 'x-mcp-header': 'Region' },
+          order: { type: 'object', properties: { count: { type: 'integer', 'x-mcp-header': 'Count' } } },
+          dry: { type: 'boolean', 'x-mcp-header': 'Dry' },
+        },
+      },
+    },
+  },
+});
+
 export const long = agent(
   'long',
   (_, context) =>

@@ -18,6 +18,7 @@ const base: ProjectedCall = {
   run_id,
   begins: true,
   outputSchema: undefined,
+  whyCancelled: () => 'The run was cancelled.',
   stateOf: ({ question }) => `state ${question}`,
 };
 

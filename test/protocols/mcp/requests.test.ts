@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { echo, never, tokens } from '../../support/agents.ts';
 import { finished, listen, type Served, serve } from '../../support/serve.ts';
 import { type Caller, TenantNode } from '../../support/tenants.ts';
-import { forms, long } from './agents.ts';
+import { forms, long, routed } from './agents.ts';
 import { headersOf, metaOf, request, version } from './modern.ts';
 
 let served: Served;
 beforeAll(async () => {
-  served = await listen([echo, forms, never, tokens, long]);
+  served = await listen([echo, forms, never, tokens, long, routed]);
 });
 afterAll(() => served.app.close());
 
@@ -238,7 +238,63 @@ describe('a list of tools', () => {
   });
 });
 
+describe('a modern call of a tool that names headers', () => {
+  const args = { region: 'Köln', order: { count: 42 } };
+  const region = `=?base64?${Buffer.from('Köln').toString('base64')}?=`;
+  const send = async (headers: Headers, sent: object = args) =>
+    json(await modern('tools/call', { name: 'routed', arguments: sent }, headers));
+
+  it.each<[what: string, headers: Headers]>([
+    ['as they are', { 'mcp-param-region': region, 'mcp-param-count': '42' }],
+    ['with a fraction of 0', { 'mcp-param-region': region, 'mcp-param-count': '42.0' }],
+    [
+      'and one that it has no argument for',
+      { 'mcp-param-region': region, 'mcp-param-count': '42', 'mcp-param-dry': 'x' },
+    ],
+  ])('is a run where they repeat its arguments, %s', async (_, headers) => {
+    const { status, body } = await send(headers);
+    expect([status, body.result.content]).toEqual([200, [{ type: 'text', text: JSON.stringify(args) }]]);
+  });
+
+  it('takes a text that only begins as base64 for the text', async () => {
+    const { body } = await send({ 'mcp-param-region': '=?base64?QQ==' }, { region: '=?base64?QQ==' });
+    expect(body.result.isError).toBe(false);
+  });
+
+  it.each<[what: string, headers: Headers]>([
+    ['one is absent', { 'mcp-param-region': region }],
+    ['one is another text', { 'mcp-param-region': 'Bonn', 'mcp-param-count': '42' }],
+    ['one is no base64', { 'mcp-param-region': '=?base64?%%?=', 'mcp-param-count': '42' }],
+    ['one is another number', { 'mcp-param-region': region, 'mcp-param-count': '43' }],
+    ['one is no number', { 'mcp-param-region': region, 'mcp-param-count': '0x2a' }],
+  ])('is refused where %s', async (_, headers) => {
+    const { status, body } = await send(headers);
+    expect([status, body.error]).toEqual([
+      400,
+      { code: -32020, message: expect.stringMatching(/^Mcp-Param-(Region|Count) /) },
+    ]);
+  });
+});
+
 describe('the question of a modern call', () => {
+  it('without forms is refused with what the client lacks, and the run is cancelled', async () => {
+    const response = await modern('tools/call', { ...call('forms', 'flat'), _meta: metaOf({}) });
+    const run_id = response.headers.get('run-id') ?? '';
+    expect(await json(response)).toEqual({
+      status: 400,
+      body: {
+        jsonrpc: '2.0',
+        id: 1,
+        error: {
+          code: -32021,
+          message: expect.stringContaining('elicitation'),
+          data: { requiredCapabilities: { elicitation: { form: {} } } },
+        },
+      },
+    });
+    expect((await finished(served, run_id)).status).toBe('cancelled');
+  });
+
   const asked = async () => {
     const { result } = (await json(await modern('tools/call', call('forms', 'flat')))).body;
     const [key = ''] = Object.keys(result.inputRequests);

@@ -1,12 +1,13 @@
+import type { ElicitResult } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { echo, never } from '../../support/agents.ts';
 import { eventsOf, finished, listen, type Served, types } from '../../support/serve.ts';
-import { adds, fails, files, forms, talker } from './agents.ts';
+import { adds, fails, files, forms, routed, talker } from './agents.ts';
 import { type Asked, clients, type Result } from './clients.ts';
 
 let served: Served;
 beforeAll(async () => {
-  served = await listen([talker, fails, files, adds, forms, echo, never]);
+  served = await listen([talker, fails, files, adds, forms, echo, never, routed]);
 });
 afterAll(() => served.app.close());
 
@@ -14,7 +15,7 @@ const textIn = ({ content }: Result): string => content.map(({ text }) => text).
 const runOf = ({ _meta }: Result): string => String(_meta?.['rivulet/run_id']);
 const yes = () => ({ action: 'accept', content: { answer: 'yes' } }) as const;
 
-describe.each(clients)('%s', (_, open) => {
+describe.each(clients)('%s', (_, open, isModern) => {
   it('lists agents as tools, with the names and schemas that they state', async () => {
     const { tools } = await (await open(served.url)).listTools();
     expect(tools.map(({ name }) => name)).toEqual([
@@ -24,6 +25,7 @@ describe.each(clients)('%s', (_, open) => {
       'files',
       'forms',
       'never',
+      'routed',
       'talker',
     ]);
     expect(tools[0]).toMatchObject({ title: 'Add numbers', inputSchema: { required: ['a', 'b'] } });
@@ -141,9 +143,45 @@ describe.each(clients)('%s', (_, open) => {
     expect((await finished(served, runOf(result))).status).toBe('cancelled');
   });
 
-  it('without forms gets a result that says so, and the run is cancelled', async () => {
-    const result = await (await open(served.url)).call('forms', { input: 'text' });
-    expect([result.isError, textIn(result)]).toEqual([true, expect.stringContaining('elicitation')]);
+  it('without forms is told so, and the run is cancelled', async () => {
+    const client = await open(served.url);
+    for (const options of [{}, { onprogress: () => {} }]) {
+      const called = client.call('forms', { input: 'text' }, options);
+      if (isModern) {
+        const data = { requiredCapabilities: { elicitation: { form: {} } } };
+        await expect(called).rejects.toMatchObject({ code: -32021, data });
+      } else {
+        const result = await called;
+        expect([result.isError, textIn(result)]).toEqual([true, expect.stringContaining('elicitation')]);
+      }
+      const { runs } = await (await served.get('/runs?agent_name=forms&limit=1')).json();
+      expect((await finished(served, runs[0].run_id)).status).toBe('cancelled');
+    }
+  });
+
+  it('repeats in headers the arguments that a tool names', async () => {
+    const client = await open(served.url);
+    await client.listTools();
+    const result = await client.call('routed', { region: 'Köln', order: { count: 3 } });
+    expect(textIn(result)).toBe('{"region":"Köln","order":{"count":3}}');
+  });
+
+  it('is asked again, or told why its call ends, where its reply does not fit', async () => {
+    let asked = 0;
+    const answer = (): ElicitResult => {
+      asked += 1;
+      return { action: 'accept', content: asked === 1 ? { name: 'Ada', age: -1 } : { name: 'Ada' } };
+    };
+    const client = await open(served.url, { answer });
+    const result = await client.call('forms', { input: 'flat' });
+    if (isModern) {
+      expect([asked, textIn(result)]).toEqual([2, 'application/json {"name":"Ada"}']);
+      return;
+    }
+    const why = expect.stringMatching(/the reply to its question does not fit the form: .*age/);
+    expect([asked, result.isError, textIn(result)]).toEqual([1, true, why]);
+    // The answer to the reply says it on any node, also where another one has the stream.
+    await expect.poll(() => client.errors.map(({ message }) => message)).toContainEqual(why);
     expect((await finished(served, runOf(result))).status).toBe('cancelled');
   });
 

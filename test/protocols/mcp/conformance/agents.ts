@@ -69,6 +69,16 @@ const simple = [
       of('Done.'),
     ),
   ),
+  // Longer than what a call without progress is answered with as JSON: its stream begins.
+  tool('test_reconnection', () => of('Done.').pipe(delay(1_500))),
+  tool('test_logging_tool', (_, context) => {
+    context.log.info('For the log of the server alone.');
+    return of('Done.');
+  }),
+  // Takes an argument that its clients repeat in a header.
+  tool('test_custom_header', () => of('Done.'), {
+    input_schema: object({ region: { ...text, 'x-mcp-header': 'Region' } }),
+  }),
   tool('json_schema_2020_12_tool', () => of('ok'), {
     input_schema: {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -156,6 +166,7 @@ const asked = [
     () => 'state-ok',
   ),
   asking('test_input_required_result_capabilities', 'What is your name?', nameForm, () => 'ok'),
+  asking('test_missing_capability', 'What is your name?', nameForm, () => 'ok'),
   asking('test_streaming_elicitation', 'What is your name?', nameForm, () => 'ok'),
   tool('test_input_required_result_multi_round', (_, context) =>
     context.await('Step 1: What is your name?', { schema: nameForm }).pipe(

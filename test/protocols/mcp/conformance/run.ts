@@ -8,15 +8,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createServer } from '../../../../src/index.ts';
+import { modernVersion, olderVersions } from '../../../../src/protocols/mcp/client.ts';
 import { fixtures } from './agents.ts';
 
 const folder = import.meta.dirname;
 const packageAt = (path: string): string => join(folder, 'node_modules', path);
 
-/** The scenarios of both eras, and those of the extension, which belong to no version. */
+/** The scenarios of each version, and those of the extension, which belong to no version. */
 const suites: readonly (readonly string[])[] = [
-  ['--suite', 'all', '--spec-version', '2026-07-28'],
-  ['--suite', 'all', '--spec-version', '2025-11-25'],
+  ...[modernVersion, ...olderVersions].map((version) => ['--suite', 'all', '--spec-version', version]),
   ...[
     'lifecycle',
     'capability-negotiation',
