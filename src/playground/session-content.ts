@@ -3,7 +3,7 @@ import { textOf } from '../core/parts.ts';
 import type { Message } from '../schema/message.ts';
 
 /** A message of a session's history; without one where it is of another server, or was removed. */
-export interface SessionMessage {
+interface SessionMessage {
   readonly url: string;
   readonly role?: string;
   readonly text?: string;
