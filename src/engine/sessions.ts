@@ -172,8 +172,10 @@ export class Sessions {
   async copyExtras(source: RunKey, target: RunKey, marks: readonly HistoryMark[]): Promise<Extras> {
     const { urls, strict } = await this.#historyOf(source);
     const read = Math.max(0, ...marks.map((mark) => extentOf(urls, mark)));
-    const history = strict ? [...urls] : await this.#before(urls, source.run_id, read);
-    const copied = this.descriptorExtras({ id: sessionIdOf(target.session_id), history }, target);
+    const id = sessionIdOf(target.session_id);
+    const copied: Extras = strict
+      ? this.descriptorExtras({ id, history: [...urls] }, target)
+      : { history: await this.#before(urls, source.run_id, read) };
     const state = (await this.#store.session(source.session_id))?.state ?? undefined;
     if (state === undefined || isForeign(state)) return { ...copied, ...(state !== undefined && { state }) };
     const [stored] = await this.#store.resources([state.slice(resourcePath.length)]);

@@ -194,6 +194,24 @@ describe('a run that repeats another one', () => {
     expect((await runtime.session(anew.session_id ?? '')).history).toHaveLength(4);
   });
 
+  it('leaves out the messages that the first run could not read either', async () => {
+    const store = new MemoryStore();
+    const counter = durable('counter', async (_, { session }) =>
+      String((await lastValueFrom(session.history.pipe(toArray()))).length),
+    );
+    const runtime = await runtimeOf([counter], store);
+    const session = { id: '0b8f4d9e-7a55-4d0c-9b6f-1f2e3d4c5b6a', history: ['http://127.0.0.1:9/resources/gone'] };
+    const failed = await runtime.sync('counter', 'one', { session });
+    expect(failed).toMatchObject({ status: 'failed', error: { data: { reason: 'resource_refused' } } });
+    const second = await runtime.sync('counter', 'two', { session_id: session.id });
+    const again = await runtime.again(second.run_id);
+    expect(textOf(await eventsOf(runtime, again.run_id))).toBe('0');
+    // The request of the first run has named that message, so its repetition fails likewise.
+    const same = await runtime.again(failed.run_id);
+    await lastValueFrom(runtime.watch(same.run_id, { onFailed: 'end' }).pipe(toArray()));
+    expect((await runtime.get(same.run_id)).status).toBe('failed');
+  });
+
   it('goes on after its own process has died, and repeats no line of the first run twice', async () => {
     const store = new MemoryStore();
     const did: string[] = [];

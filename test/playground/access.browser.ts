@@ -99,7 +99,7 @@ inPlayground('the page', () => {
     await shows(page, 'Done: Open the sluice');
     await tabTo(/^ ?Events/);
     await page.keyboard.press('ArrowRight');
-    await page.getByRole('tab', { name: 'Timeline', selected: true }).waitFor();
+    await page.getByRole('tab', { name: 'Models', selected: true }).waitFor();
     await picture(page, 'keyboard');
   });
 });

@@ -141,13 +141,13 @@ inPlayground('the details of a run', () => {
       text(index % 2 ? 'assistant' : 'user', `${index} ${'x'.repeat(1_000)}`),
     );
     const long = agent('long', (_, { modelCall }) => {
-      modelCall({ model: 'verbose', started, input: [...input, text('user', 'word '.repeat(50_000))] });
+      modelCall({ model: 'slow-model', started, input: [...input, text('user', 'word '.repeat(50_000))] });
       return 'done';
     });
     const { page } = await inspect([long]);
     await open(page, 'Models');
     const models = panel(page, 'Models');
-    await models.getByText('verbose').click();
+    await models.getByText('slow-model').click();
     await models.getByRole('button', { name: 'Show 100,000 more of 250,000 characters' }).waitFor();
     const shown = async (): Promise<number> => (await models.textContent())?.length ?? 0;
     expect(await models.locator('.told li').count()).toBe(20);
