@@ -76,7 +76,7 @@ async function record(chat: string, n: number, given: readonly string[], approva
 async function stayed(id: string, runs: readonly Recorded[]): Promise<Chat> {
   let body = '';
   const fetch = async (): Promise<Response> => new Response(body);
-  const chat = openChat('6.0.324', { api: 'http://unused/', id, sends: false, fetch });
+  const chat = openChat('ai', { api: 'http://unused/', id, sends: false, fetch });
   for (const [n, { frames, end }] of runs.entries()) {
     body = [...frames, end].join('');
     await chat.sendMessage({ id: `u${n}`, parts: [{ type: 'text', text: `Say ${n}` }] });
@@ -113,7 +113,7 @@ async function reloaded(id: string, runs: readonly Recorded[], limit: number): P
   const last = /\nid: .*\n\n$/.exec(frames.at(-1) ?? '')?.[0] ?? '';
   const isLive = status === 'created' || status === 'in-progress';
   const api = `${served.url}/ai/echo`;
-  const chat = openChat('6.0.324', { api, id, messages, sends: false, ...(isLive && { fetch: upTo(last) }) });
+  const chat = openChat('ai', { api, id, messages, sends: false, ...(isLive && { fetch: upTo(last) }) });
   await chat.resumeStream();
   return chat;
 }
