@@ -45,7 +45,8 @@ export async function aiSdk(version: Version, open: typeof openChat = openChat):
   const stopped = await begin(others);
   await stopped.chat.stop();
   await stopped.sent;
-  const anew = stopped.chat.regenerate();
+  // It drops a run that is at work, so it asks to cancel that one.
+  const anew = stopped.chat.regenerate({ headers: { 'If-Busy': 'interrupt' } });
   await askedAnew(others, anew);
   others.release();
   await anew;
