@@ -24,6 +24,8 @@ export type Piece =
   | { readonly type: 'agent'; readonly name: string }
   /** The SDK waits for approvals; `state` is its serialised RunState. */
   | { readonly type: 'interrupted'; readonly state: string; readonly approvals: readonly Approval[] }
+  /** The SDK is about to execute tools that were approved. */
+  | { readonly type: 'approved' }
   | { readonly type: 'end' }
   /** A crash cut the stream off here. */
   | { readonly type: 'cut' };

@@ -127,6 +127,11 @@ class Conversation {
       if (approved) state.approve(item);
       else state.reject(item, reason === undefined ? {} : { message: reason });
     }
+    // The SDK executes the approved tools before anything that it tells.
+    if (start.approvals.some(({ approved }) => approved)) {
+      yield { type: 'approved' };
+      await this.#context.committed();
+    }
     yield* this.#pieces(this.#agent, state);
   }
 
@@ -134,7 +139,7 @@ class Conversation {
   async *#goOn(start: Start, before: readonly Piece[]): AsyncGenerator<Piece> {
     yield { type: 'cut' };
     if (isComplete(before)) return;
-    if (!before.some((piece) => 'items' in piece || piece.type === 'text')) {
+    if (!before.some((piece) => 'items' in piece || piece.type === 'text' || piece.type === 'approved')) {
       yield* this.#begin(start);
       return;
     }

@@ -12,9 +12,11 @@ import {
 import type { AgentFunction, Message } from 'rivulet';
 import { openAiAgent } from 'rivulet/adapters/openai-agents';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
+import { Subject } from 'rxjs';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 import { lastText, said, serve, tokensOf, weatherApproval, weatherStep } from './chat-agent.ts';
+import { crash } from './crash.ts';
 
 type ResponseItem = Extract<StreamEvent, { type: 'response_done' }>['response']['output'][number];
 type Script = (input: AgentInputItem[], request: ModelRequest) => Iterable<StreamEvent> | AsyncIterable<StreamEvent>;
@@ -287,6 +289,25 @@ describe('a tool that needs an approval', () => {
     const no = { parts: [{ content: 'false' }], reason: 'Rain is secret.' };
     const { parts } = await runAgent(serve(openAiAgent(agent)), '?', { answers: [no] });
     expect(JSON.stringify(parts)).toContain('Rain is secret.');
+  });
+
+  it('does not run again after a crash: people and the model are told that the outcome is unknown', async () => {
+    const reached = new Subject<void>();
+    const calls: string[] = [];
+    const { agent, model } = forecaster(
+      ['Oslo'],
+      (city) => {
+        calls.push(city);
+        reached.next();
+        return new Promise<never>(() => {});
+      },
+      true,
+    );
+    const { run } = await crash(serve(openAiAgent(agent), { durable: true }), reached, ['true']);
+    expect([run.status, calls]).toEqual(['completed', ['Oslo']]);
+    const unknown = { value: expect.stringContaining('Whether it took effect is unknown.') };
+    expect(said(run)).toEqual([['Looking. ', weatherStep('Oslo', unknown)], ['20 degrees.']]);
+    expect(JSON.stringify(model.asked.at(-1))).toContain('Whether it took effect is unknown.');
   });
 
   it('is asked for once each, and survives a crash at any point', async () => {
