@@ -45,7 +45,7 @@ export interface AiSdkStream {
 /** A `ToolLoopAgent`, or another agent of the AI SDK. */
 export interface AiSdkAgent {
   readonly tools?: object;
-  stream(call: { messages: ModelMessage[]; abortSignal: AbortSignal }): PromiseLike<AiSdkStream>;
+  stream(call: { messages: ModelMessage[]; abortSignal: AbortSignal; onError: () => void }): PromiseLike<AiSdkStream>;
 }
 
 /** Calls `streamText` with the messages; `context.signal` belongs into its `abortSignal`. */
@@ -87,8 +87,13 @@ function agentLibrary(agent: AiSdkAgent, { signal }: AgentContext): Library {
   return { stream, model, instructions, tools, shown: new Set() };
 }
 
-/** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. */
-function turn(messages: ModelMessage[], library: Library, context: AgentContext): Observable<AgentOutput> {
+/** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. `approved`: tools to execute. */
+function turn(
+  messages: ModelMessage[],
+  library: Library,
+  context: AgentContext,
+  approved: readonly Call[] = [],
+): Observable<AgentOutput> {
   const { tools } = library;
   const pieces: Piece[] = [];
   const ask = async function* (told: ModelMessage[], executed = false): AsyncGenerator<Piece> {
@@ -113,6 +118,15 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
     // Version 7 reports a denied call each time.
     for await (const piece of answer) if (!isResult(piece) || !settled.has(piece.toolCallId)) yield piece;
   }
+  async function* begin(): AsyncGenerator<Piece> {
+    // The SDK executes approved tools before anything that it tells. The adapter has no tools of a function to execute again.
+    const calls = approved.filter(({ toolName }) => Reflect.get(tools, toolName) === undefined);
+    if (calls.length > 0) {
+      yield { type: 'approved', calls };
+      await context.committed();
+    }
+    yield* ask(messages);
+  }
   const collect = (piece: Piece): void => {
     if (piece.type === 'usage' || (piece.type === 'step-end' && !toldUsage(pieces))) context.usage(piece.usage);
     pieces.push(piece);
@@ -127,16 +141,22 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
         ),
       ),
       toArray(),
-      switchMap((content) => turn([...continued(messages, pieces), { role: 'tool', content }], library, context)),
+      switchMap((content) => {
+        const given = [...continued(messages, pieces), { role: 'tool' as const, content }];
+        return turn(
+          given,
+          library,
+          context,
+          pending.filter((_, index) => content[index]?.approved),
+        );
+      }),
     );
   });
   return concat(
-    context
-      .step('ai-sdk', () => ask(messages), goOn)
-      .pipe(
-        tap(collect),
-        concatMap((piece) => outputsOf(piece, library.shown)),
-      ),
+    context.step('ai-sdk', begin, goOn).pipe(
+      tap(collect),
+      concatMap((piece) => outputsOf(piece, library.shown)),
+    ),
     next,
   );
 }
