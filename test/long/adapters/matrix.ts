@@ -50,11 +50,9 @@ export class Matrix {
       chats.map(async (chat, index): Promise<Cell> => {
         await chat.finish(runs[index] ?? '', 1);
         await chat.play(2);
-        const refused = this.#model.refused.filter((one) => one.includes(` ${chat.amount / 10}`));
-        const faults = faultsOf(chat, this.#model, this.#folder, phase === 'while the tool runs');
         return {
           name: `${chat.name}: killed ${phase}`,
-          faults: [...faults, ...refused.map((one) => `${chat.name}: refused ${one}`)],
+          faults: faultsOf(chat, this.#model, this.#folder, phase === 'while the tool runs'),
           told: lineOf(this.#model.told.get(chat.amountOf(3)) ?? []),
         };
       }),

@@ -7,7 +7,7 @@ import type { Client } from 'rivulet/client';
 export const replies = ['approve', 'deny', 'edit'] as const;
 export type Reply = (typeof replies)[number];
 
-export const adapters = ['ai-sdk', 'openai-agents', 'langgraph', 'tool-loop'] as const;
+export const adapters = ['ai-sdk', 'ai-sdk-function', 'openai-agents', 'langgraph', 'tool-loop'] as const;
 export type Adapter = (typeof adapters)[number];
 
 /** Which replies a question of the adapter takes. */

@@ -1,5 +1,5 @@
-import type { Kind, Point } from './strict-model.ts';
 import type { Reply } from './paid-chat.ts';
+import type { Kind, Point } from './strict-model.ts';
 
 /** When a process is killed, in the order of a turn that pays. */
 export const phases = [

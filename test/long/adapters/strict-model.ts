@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { violationIn, type Told, textIn } from './told.ts';
+import { type Told, textIn, violationIn } from './told.ts';
 
 /** Where an answer is held: before its first byte, in the middle, or after its end. */
 export type Point = 'request' | 'stream' | 'end';
@@ -15,8 +15,8 @@ interface Gate {
   readonly reached: (token: string) => void;
 }
 
-/** Milliseconds between tokens, so that processes die within an answer. */
 export interface StrictModelOptions {
+  /** Milliseconds between tokens, so that processes die within an answer. Default 0. */
   readonly pace?: number;
 }
 
@@ -25,8 +25,8 @@ export interface StrictModelOptions {
  * "Pay 10", the model calls the tool, and then tells its result. No two answers are the same.
  */
 export class StrictModel {
-  /** What was refused. */
-  readonly refused: string[] = [];
+  /** By the amount of the turn, why requests were refused. */
+  readonly refused = new Map<number, string[]>();
   /** By the amount of the turn, what the model was told last. */
   readonly told = new Map<number, readonly Told[]>();
   readonly #gates = new Map<number, Gate>();
@@ -72,7 +72,7 @@ export class StrictModel {
     const violation = violationIn(messages);
     if (violation !== undefined) {
       const error = { message: violation, type: 'invalid_request_error' };
-      this.refused.push(`${verb} ${amount}: ${violation}`);
+      this.refused.set(amount, [...(this.refused.get(amount) ?? []), violation]);
       response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
       return;
     }
@@ -106,7 +106,9 @@ export class StrictModel {
     }
     send({}, calls ? 'tool_calls' : 'stop');
     const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
-    response.write(`data: ${JSON.stringify({ object: 'chat.completion.chunk', id: `c-${number}`, choices: [], usage })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ object: 'chat.completion.chunk', id: `c-${number}`, choices: [], usage })}\n\n`,
+    );
     response.end('data: [DONE]\n\n', () => holds('end'));
   }
 
