@@ -30,6 +30,7 @@ import {
   cutOffMessage,
   endOfMessage,
   noResult,
+  notExecuted,
   toolBegun,
   toolEnded,
   toolFailed,
@@ -45,7 +46,7 @@ export interface AiSdkStream {
 /** A `ToolLoopAgent`, or another agent of the AI SDK. */
 export interface AiSdkAgent {
   readonly tools?: object;
-  stream(call: { messages: ModelMessage[]; abortSignal: AbortSignal; onError: () => void }): PromiseLike<AiSdkStream>;
+  stream(call: { messages: ModelMessage[]; abortSignal: AbortSignal }): PromiseLike<AiSdkStream>;
 }
 
 /** Calls `streamText` with the messages; `context.signal` belongs into its `abortSignal`. */
@@ -325,7 +326,7 @@ function outputsOf(piece: Piece, shown: Set<string>): AgentOutput[] {
     case 'tool-error':
       return [toolFailed(piece.toolCallId, piece.toolName, piece.error)];
     case 'dropped':
-      return [toolFailed(piece.toolCallId, piece.toolName, 'The process ended before this call was executed.')];
+      return [toolFailed(piece.toolCallId, piece.toolName, notExecuted)];
     case 'denied':
       return [toolEnded(piece.toolCallId, piece.toolName, { denied: true })];
     case 'step-end':

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { faultsOf } from './chat-faults.ts';
 import { adapters, PaidChat, type Reply, takes } from './paid-chat.ts';
 import { PayerFolder, PayerNode } from './payer-node.ts';
-import { gates, has, type Phase } from './phases.ts';
+import { cutsTool, gates, has, type Phase } from './phases.ts';
 import { StrictModel } from './strict-model.ts';
 import { lineOf } from './told.ts';
 
@@ -52,7 +52,7 @@ export class Matrix {
         await chat.play(2);
         return {
           name: `${chat.name}: killed ${phase}`,
-          faults: faultsOf(chat, this.#model, this.#folder, phase === 'while the tool runs'),
+          faults: faultsOf(chat, this.#model, this.#folder, cutsTool(phase)),
           told: lineOf(this.#model.told.get(chat.amountOf(3)) ?? []),
         };
       }),
@@ -80,6 +80,9 @@ export class Matrix {
     const token = await held;
     if (gate?.[1] === 'stream' && token !== undefined)
       await chat.until(run_id, ({ output }) => JSON.stringify(output).includes(token.trim()));
+    // What readers have is in the journal.
+    if (phase === 'after the tool')
+      await chat.until(run_id, ({ output }) => /"tool_(output|error)"/.test(JSON.stringify(output)));
     if (phase === 'while the tool runs' && paid !== undefined)
       while (this.#folder.begun(paid).length === 0) await setTimeout(5);
     return run_id;

@@ -25,3 +25,6 @@ export const gates: Partial<Record<Phase, readonly [Kind, Point]>> = {
 
 /** Whether a turn with the reply comes to the phase: a denied tool does not run. */
 export const has = (phase: Phase, reply: Reply): boolean => phase !== 'while the tool runs' || reply !== 'deny';
+
+/** Whether a tool may have begun in the phase, and has no result: adapters run it again, or say that its outcome is unknown. */
+export const cutsTool = (phase: Phase): boolean => phase === 'after the reply' || phase === 'while the tool runs';
