@@ -9,6 +9,9 @@ export type Point = 'request' | 'stream' | 'end';
 /** An answer of the model in a turn: the one that calls the tool, or the one after its result. */
 export type Kind = 'call' | 'answer';
 
+/** What the server says of each request that it answers. */
+export const tokensPerCall = 10;
+
 interface Gate {
   readonly kind: Kind;
   readonly point: Point;
@@ -105,7 +108,7 @@ export class StrictModel {
       send({ tool_calls: [{ index: 0, id: `call_${number}`, type: 'function', function: call }] });
     }
     send({}, calls ? 'tool_calls' : 'stop');
-    const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+    const usage = { prompt_tokens: tokensPerCall, completion_tokens: 5, total_tokens: tokensPerCall + 5 };
     response.write(
       `data: ${JSON.stringify({ object: 'chat.completion.chunk', id: `c-${number}`, choices: [], usage })}\n\n`,
     );
