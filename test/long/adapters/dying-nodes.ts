@@ -18,8 +18,9 @@ export interface DyingNodesResult {
 }
 
 /** Milliseconds for a payment and for a token, which make a turn as long as a node lives. */
-const payTime = 1_000;
-const pace = 250;
+const payTime = 2_000;
+const pace = 500;
+/** Milliseconds until the other node takes over. */
 const lease = 1_000;
 
 /** Chats with all adapters at once, on two nodes that are killed in turn until all chats are over. */
