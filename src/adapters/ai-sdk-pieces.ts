@@ -29,6 +29,8 @@ export type Piece =
   | (Call & { readonly type: 'approval'; readonly approvalId: string; readonly signature?: string })
   /** The model has answered, and its tools may still run. Where it is missing, the usage comes with the end of the step. */
   | { readonly type: 'usage'; readonly usage: Partial<RunUsage> }
+  /** The SDK is about to execute tools of a function, which were approved. */
+  | { readonly type: 'approved'; readonly calls: readonly Call[] }
   | { readonly type: 'step-end'; readonly usage: Partial<RunUsage>; readonly cutOff?: CutOff }
   | { readonly type: 'end' }
   /** A crash cut the stream off here. `messageEnds`: the model had called tools, so its next call is a new message. */
@@ -80,8 +82,11 @@ export function callsCutOff(pieces: readonly Piece[]): Call[] {
   const settled = settledIn(pieces);
   for (const piece of step) if (piece.type === 'approval') settled.add(piece.toolCallId);
   return step
-    .filter((piece) => piece.type === 'call')
-    .filter((call) => !call.ofProvider && !settled.has(call.toolCallId))
+    .flatMap((piece): readonly Call[] => {
+      if (piece.type === 'approved') return piece.calls;
+      return piece.type === 'call' && !piece.ofProvider ? [piece] : [];
+    })
+    .filter(({ toolCallId }) => !settled.has(toolCallId))
     .map(({ toolCallId, toolName, toolInput }) => ({ toolCallId, toolName, toolInput }));
 }
 

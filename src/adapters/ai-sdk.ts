@@ -30,6 +30,7 @@ import {
   cutOffMessage,
   endOfMessage,
   noResult,
+  notExecuted,
   toolBegun,
   toolEnded,
   toolFailed,
@@ -87,8 +88,13 @@ function agentLibrary(agent: AiSdkAgent, { signal }: AgentContext): Library {
   return { stream, model, instructions, tools, shown: new Set() };
 }
 
-/** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. */
-function turn(messages: ModelMessage[], library: Library, context: AgentContext): Observable<AgentOutput> {
+/** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. `approved`: tools to execute. */
+function turn(
+  messages: ModelMessage[],
+  library: Library,
+  context: AgentContext,
+  approved: readonly Call[] = [],
+): Observable<AgentOutput> {
   const { tools } = library;
   const pieces: Piece[] = [];
   const ask = async function* (told: ModelMessage[], executed = false): AsyncGenerator<Piece> {
@@ -113,6 +119,15 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
     // Version 7 reports a denied call each time.
     for await (const piece of answer) if (!isResult(piece) || !settled.has(piece.toolCallId)) yield piece;
   }
+  async function* begin(): AsyncGenerator<Piece> {
+    // The SDK executes approved tools before anything that it tells. The adapter has no tools of a function to execute again.
+    const calls = approved.filter(({ toolName }) => Reflect.get(tools, toolName) === undefined);
+    if (calls.length > 0) {
+      yield { type: 'approved', calls };
+      await context.committed();
+    }
+    yield* ask(messages);
+  }
   const collect = (piece: Piece): void => {
     if (piece.type === 'usage' || (piece.type === 'step-end' && !toldUsage(pieces))) context.usage(piece.usage);
     pieces.push(piece);
@@ -127,16 +142,22 @@ function turn(messages: ModelMessage[], library: Library, context: AgentContext)
         ),
       ),
       toArray(),
-      switchMap((content) => turn([...continued(messages, pieces), { role: 'tool', content }], library, context)),
+      switchMap((content) => {
+        const given = [...continued(messages, pieces), { role: 'tool' as const, content }];
+        return turn(
+          given,
+          library,
+          context,
+          pending.filter((_, index) => content[index]?.approved),
+        );
+      }),
     );
   });
   return concat(
-    context
-      .step('ai-sdk', () => ask(messages), goOn)
-      .pipe(
-        tap(collect),
-        concatMap((piece) => outputsOf(piece, library.shown)),
-      ),
+    context.step('ai-sdk', begin, goOn).pipe(
+      tap(collect),
+      concatMap((piece) => outputsOf(piece, library.shown)),
+    ),
     next,
   );
 }
@@ -306,7 +327,7 @@ function outputsOf(piece: Piece, shown: Set<string>): AgentOutput[] {
     case 'tool-error':
       return [toolFailed(piece.toolCallId, piece.toolName, piece.error)];
     case 'dropped':
-      return [toolFailed(piece.toolCallId, piece.toolName, 'The process ended before this call was executed.')];
+      return [toolFailed(piece.toolCallId, piece.toolName, notExecuted)];
     case 'denied':
       return [toolEnded(piece.toolCallId, piece.toolName, { denied: true })];
     case 'step-end':

@@ -68,6 +68,8 @@ export class MessageReader {
   readonly #texts = new Map<string, string>();
   /** Messages of which a part or the usage was emitted. Tool messages have the ids of their calls. */
   readonly #seen = new Set<string>();
+  /** Messages whose usage was emitted. */
+  readonly #counted = new Set<string>();
   readonly #calls = new Map<string, Call>();
   /** The calls whose arguments are streaming, by their index. */
   readonly #open = new Map<number | undefined, Call>();
@@ -84,6 +86,7 @@ export class MessageReader {
     let text = '';
     for (const piece of before) {
       if ('id' in piece) this.#seen.add(piece.id);
+      if (piece.type === 'usage') this.#counted.add(piece.id);
       if (piece.type === 'text') {
         text += piece.text;
         this.#texts.set(piece.id, text);
@@ -104,6 +107,7 @@ export class MessageReader {
       if (type === 'ai' && text !== undefined) {
         const whole = blocksOf(message).map(textOfBlock).join('');
         if (whole.length > text.length && whole.startsWith(text)) yield* this.#emit(id, whole.slice(text.length));
+        if (!this.#counted.has(id)) yield* this.#usage(message);
       } else if (!this.#seen.has(tool_call_id ?? id)) yield* this.read(message);
     }
   }
@@ -135,7 +139,7 @@ export class MessageReader {
   *read(message: GraphMessage): Generator<Piece> {
     if (message.type === 'tool') yield* this.#tool(message);
     if (message.type !== 'ai') return;
-    const { id = '', usage_metadata } = message;
+    const { id = '' } = message;
     yield* this.#turnTo(id);
     this.#seen.add(id);
     this.#note(message);
@@ -149,7 +153,12 @@ export class MessageReader {
       yield* this.#text(id, text);
       for (const part of parts) yield { type: 'part', id, part };
     }
+    yield* this.#usage(message);
+  }
+
+  *#usage({ id = '', usage_metadata }: GraphMessage): Generator<Piece> {
     if (usage_metadata === undefined) return;
+    this.#counted.add(id);
     const { input_tokens, output_tokens, total_tokens } = usage_metadata;
     yield { type: 'usage', id, usage: usageOf(input_tokens, output_tokens, total_tokens) };
   }

@@ -1,5 +1,5 @@
 import { Command } from '@langchain/langgraph';
-import { concat, concatMap, defer, from, map, type Observable, switchMap, tap, toArray } from 'rxjs';
+import { concat, concatMap, defer, from, lastValueFrom, map, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
 import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
@@ -15,6 +15,7 @@ export interface LangGraph {
   readonly checkpointer?: unknown;
   stream(input: unknown, options: object): PromiseLike<AsyncIterable<unknown>>;
   getState(config: object, options: object): PromiseLike<unknown>;
+  getStateHistory(config: object): AsyncIterable<unknown>;
 }
 
 /** A message of the graph's input. */
@@ -62,6 +63,7 @@ interface Tuple {
 
 interface Snapshot {
   readonly values: unknown;
+  readonly config: { readonly configurable: { readonly checkpoint_id?: string } };
   readonly tasks: readonly { readonly state?: unknown }[];
 }
 
@@ -77,10 +79,13 @@ class Thread {
   readonly delivered: Piece[] = [];
   readonly #graph: LangGraph;
   readonly #config: { readonly configurable: Record<string, unknown> };
+  /** Whether the thread is the session's. */
+  readonly #ofSession: boolean;
 
   constructor(graph: LangGraph, { thread, configurable }: LangGraphOptions, context: AgentContext) {
     this.context = context;
     this.#graph = graph;
+    this.#ofSession = thread === undefined;
     const thread_id = thread?.(context) ?? context.session.id;
     this.#config = { configurable: { ...configurable?.(context), thread_id } };
   }
@@ -115,20 +120,39 @@ class Thread {
     const messages = messagesIn(state);
     reader.learn(messages);
     const isNew = !messages.some(({ id }) => this.#isInput(id));
-    if (start === (await this.position()) && (input instanceof Command || isNew))
-      yield* this.#stream(input instanceof Command ? input : repaired(input, messagesOf(state.values)), reader);
-    else {
+    if (start === (await this.position()) && input instanceof Command) yield* this.#stream(input, reader);
+    else if (start === (await this.position()) && isNew) {
+      const kept = await this.#kept(messagesOf(state.values));
+      const from = kept?.config.configurable.checkpoint_id;
+      yield* this.#stream(repaired(input, messagesOf((kept ?? state).values)), reader, from);
+    } else {
       reader.resume(messages);
       yield* reader.readState(this.#own(messages));
       if (state.tasks.length > 0) yield* this.#stream(null, reader);
     }
   }
 
-  async *#stream(input: unknown, reader: MessageReader): AsyncGenerator<Piece> {
+  /**
+   * The state before the turns at the end of the thread that the session has no longer, because a person had them answered
+   * anew. Undefined where there are none. A thread of its own choice does not follow a session.
+   */
+  async #kept(messages: readonly GraphMessage[]): Promise<Snapshot | undefined> {
+    if (!this.#ofSession) return undefined;
+    const history = await lastValueFrom(this.context.session.history.pipe(toArray()));
+    const dropped = firstDropped(messages, history);
+    if (dropped === undefined) return undefined;
+    for await (const one of this.#graph.getStateHistory(this.#config)) {
+      const state = one as Snapshot;
+      if (!messagesOf(state.values).some(({ id }) => id === dropped)) return state;
+    }
+    return undefined;
+  }
+
+  async *#stream(input: unknown, reader: MessageReader, from?: string): AsyncGenerator<Piece> {
     const { signal } = this.context;
     const streamMode = ['messages', 'values'];
     const options = {
-      ...this.#config,
+      configurable: { ...this.#config.configurable, ...(from !== undefined && { checkpoint_id: from }) },
       streamMode,
       subgraphs: true,
       durability: 'sync',
@@ -239,6 +263,30 @@ function repaired(input: unknown, thread: readonly GraphMessage[]): unknown {
   const results = open.map(({ id, name }) => ({ role: 'tool', tool_call_id: id, name, content }));
   return { ...input, messages: [...results, ...input.messages] };
 }
+
+/**
+ * The id of the first input at the end of the thread that the session has no longer. Inputs have no name that the session
+ * knows, so equal texts are counted.
+ */
+function firstDropped(thread: readonly GraphMessage[], history: readonly Message[]): string | undefined {
+  const count = (texts: readonly string[], text: string): number => texts.filter((one) => one === text).length;
+  const said = history.filter(({ role }) => role === 'user').map((message) => textsIn(contentsOf(message)));
+  const inputs = thread.filter(({ id = '' }) => /^[\da-f-]{36}:\d+$/.test(id));
+  const texts = inputs.map(({ content }) => textsIn(content));
+  let dropped: string | undefined;
+  while (texts.length > 0) {
+    const text = texts.at(-1) ?? '';
+    if (count(texts, text) <= count(said, text)) break;
+    dropped = inputs[texts.length - 1]?.id;
+    texts.pop();
+  }
+  return dropped;
+}
+
+const textsIn = (contents: unknown): string =>
+  Array.isArray(contents)
+    ? contents.map((one) => (isObject(one) ? String(one.text ?? '') : '')).join('\n')
+    : String(contents);
 
 const messagesOf = (values: unknown): GraphMessage[] =>
   isObject(values) && Array.isArray(values.messages) ? values.messages : [];

@@ -5,7 +5,16 @@ import { citation, trajectory } from '../core/parts.ts';
 import type { CutOff } from '../core/run-state.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { cutOffMessage, endOfMessage, goOn, toolBegun, toolEnded, toolStep } from './conversation.ts';
+import {
+  cutOffMessage,
+  endOfMessage,
+  goOn,
+  notExecuted,
+  toolBegun,
+  toolEnded,
+  toolFailed,
+  toolStep,
+} from './conversation.ts';
 
 interface Approval {
   readonly name: string;
@@ -24,11 +33,15 @@ export type Piece =
   | { readonly type: 'agent'; readonly name: string }
   /** The SDK waits for approvals; `state` is its serialised RunState. */
   | { readonly type: 'interrupted'; readonly state: string; readonly approvals: readonly Approval[] }
+  /** A call that was cut off before a person was asked for its approval. */
+  | { readonly type: 'dropped'; readonly call: Call }
+  /** The SDK is about to execute tools that were approved. */
+  | { readonly type: 'approved' }
   | { readonly type: 'end' }
   /** A crash cut the stream off here. */
   | { readonly type: 'cut' };
 
-type Call = Extract<AgentInputItem, { type: 'function_call' }>;
+export type Call = Extract<AgentInputItem, { type: 'function_call' }>;
 type Result = Extract<AgentInputItem, { type: 'function_call_result' }>;
 
 export const isCall = (item: AgentInputItem): item is Call => item.type === 'function_call';
@@ -58,10 +71,15 @@ function cutText(pieces: readonly Piece[]): string {
 /** Whether the run would end here: the model has answered, and no call of a tool is open. */
 export function isComplete(pieces: readonly Piece[]): boolean {
   if (pieces.some(({ type }) => type === 'end' || type === 'interrupted')) return true;
+  return itemsOf(pieces).at(-1)?.type === 'message' && openCalls(pieces).length === 0 && cutText(pieces) === '';
+}
+
+/** The calls that have no result, and were not dropped. */
+export function openCalls(pieces: readonly Piece[]): Call[] {
   const items = itemsOf(pieces);
   const done = resultsIn(items);
-  const isOpen = items.some((item) => isCall(item) && !done.has(item.callId));
-  return items.at(-1)?.type === 'message' && !isOpen && cutText(pieces) === '';
+  for (const piece of pieces) if (piece.type === 'dropped') done.add(piece.call.callId);
+  return items.filter(isCall).filter(({ callId }) => !done.has(callId));
 }
 
 /** The input with which the model continues after the pieces: calls without a result are left out. */
@@ -98,6 +116,7 @@ export class OutputOfPieces {
   *of(piece: Piece): Generator<AgentOutput> {
     if (piece.type === 'cut') this.#streamed = '';
     if (piece.type === 'cut-off') yield cutOffMessage(piece.reason);
+    if (piece.type === 'dropped') yield toolFailed(piece.call.callId, piece.call.name, notExecuted);
     if (this.#toolsEnded && (piece.type === 'text' || piece.type === 'response')) {
       this.#toolsEnded = false;
       this.#chars = 0;

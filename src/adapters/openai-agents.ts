@@ -1,5 +1,6 @@
 import {
   type AgentInputItem,
+  RunContext,
   type Runner,
   RunState,
   type RunStreamEvent,
@@ -26,11 +27,13 @@ import {
 import { ModelCalls } from './openai-agents-calls.ts';
 import {
   assistantText,
+  type Call,
   continued,
   isCall,
   isComplete,
   itemsOf,
   OutputOfPieces,
+  openCalls,
   type Piece,
   resultFor,
   resultsIn,
@@ -127,6 +130,11 @@ class Conversation {
       if (approved) state.approve(item);
       else state.reject(item, reason === undefined ? {} : { message: reason });
     }
+    // The SDK executes the approved tools before anything that it tells.
+    if (start.approvals.some(({ approved }) => approved)) {
+      yield { type: 'approved' };
+      await this.#context.committed();
+    }
     yield* this.#pieces(this.#agent, state);
   }
 
@@ -134,20 +142,31 @@ class Conversation {
   async *#goOn(start: Start, before: readonly Piece[]): AsyncGenerator<Piece> {
     yield { type: 'cut' };
     if (isComplete(before)) return;
-    if (!before.some((piece) => 'items' in piece || piece.type === 'text')) {
+    if (!before.some((piece) => 'items' in piece || piece.type === 'text' || piece.type === 'approved')) {
       yield* this.#begin(start);
       return;
     }
-    const items = 'items' in start ? start.items : await this.#asked(start, before);
-    const all = [...items, ...itemsOf(before)];
-    const done = resultsIn(all);
-    const unknown: Piece[] = all
-      .filter(isCall)
-      .filter(({ callId }) => !done.has(callId))
-      .map((call) => ({ type: 'result', items: [resultFor(call, unknownOutcome)] }));
-    yield* unknown;
     const agent = agentNamed(this.#active, this.#agent) ?? this.#agent;
-    yield* this.#pieces(agent, continued(items, [...before, ...unknown]));
+    const items = 'items' in start ? start.items : await this.#asked(start, before);
+    const done = resultsIn([...items, ...itemsOf(before)]);
+    const approved = items.filter(isCall).filter(({ callId }) => !done.has(callId));
+    const more: Piece[] = approved.map((call) => ({ type: 'result', items: [resultFor(call, unknownOutcome)] }));
+    for (const call of openCalls(before))
+      more.push(
+        (await this.#asks(agent, call))
+          ? { type: 'dropped', call }
+          : { type: 'result', items: [resultFor(call, unknownOutcome)] },
+      );
+    yield* more;
+    yield* this.#pieces(agent, continued(items, [...before, ...more]));
+  }
+
+  /** Whether the SDK asks a person before it executes the call: without an approval it was not executed. */
+  async #asks(agent: OpenAiAgent, call: Call): Promise<boolean> {
+    const tool = agent.tools.find((one) => one.type === 'function' && one.name === call.name);
+    if (tool?.type !== 'function') return false;
+    const given = new RunContext(this.#options.options?.(this.#context).context);
+    return tool.needsApproval(given, parsed(call.arguments), call.callId);
   }
 
   /** The items up to the approvals, with the calls that they are for, which the state has apart, and the results of denied ones. */

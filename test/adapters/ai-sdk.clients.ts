@@ -376,6 +376,18 @@ describe('a durable agent of the AI SDK', () => {
     expect(JSON.stringify(model.doStreamCalls[1]?.prompt)).toContain('Whether it took effect is unknown.');
   });
 
+  it('does not repeat an approved tool of a function: its outcome is unknown', async () => {
+    const { reached, done, execute } = cutOffOnce();
+    const model = forecaster('Oslo');
+    const tools = { weather: weather(execute, true) };
+    const run = aiSdkAgent((messages) => streamText({ model, messages, tools, stopWhen: stepCountIs(3) }));
+    const { run: ended } = await crash(serve(run, { durable: true }), reached, ['true']);
+    expect([ended.status, done, model.doStreamCalls.length]).toEqual(['completed', ['Oslo'], 2]);
+    const unknown = { kind: 'trajectory', tool_error: expect.stringContaining('Whether it took effect is unknown.') };
+    expect(said(ended)).toMatchObject([['Looking. ', unknown], ['20 degrees.']]);
+    expect(JSON.stringify(model.doStreamCalls[1]?.prompt)).toContain('Whether it took effect is unknown.');
+  });
+
   it('asks the model to go on after the text that the journal has', async () => {
     const model = modelOf((prompt) => [...say(prompt, 'one two three four'), finish('stop')]);
     const durable = serve(aiSdkAgent(new ToolLoopAgent({ model, stopWhen: stepCountIs(3) })), { durable: true });

@@ -214,6 +214,32 @@ describe('an agent of LangGraph', () => {
     ]);
   });
 
+  it.each([false, true])(
+    'forgets the turns that are answered anew, also where it is durable: %s',
+    async (isDurable) => {
+      const { graph, model } = talker((messages) => words(`Answer ${model.asked.length} to ${messages.length}.`));
+      const run = langGraphAgent(graph.compile({ checkpointer: new MemorySaver() }));
+      const agent = serve(run, { durable: isDurable });
+      const engine = await startEngine([agent], new MemoryStore());
+      const session = newId();
+      const runs: string[] = [];
+      for (const text of ['one', 'two', 'three']) {
+        const run_id = await begin(engine, agent, text, session);
+        runs.push(run_id);
+        await follow(engine, run_id);
+      }
+      for (const run_id of runs.slice(1)) await engine.remove(run_id);
+      const anew = await follow(engine, await begin(engine, agent, 'two', session));
+      const next = await follow(engine, await begin(engine, agent, 'four', session));
+      await engine.stop();
+      expect([anew.run.status, next.run.status]).toEqual(['completed', 'completed']);
+      expect(model.asked.slice(3).map((messages) => messages.map(({ text }) => text))).toEqual([
+        ['one', 'Answer 1 to 1.', 'two'],
+        ['one', 'Answer 1 to 1.', 'two', 'Answer 4 to 3.', 'four'],
+      ]);
+    },
+  );
+
   it('goes on in a thread whose run was cancelled while its tool ran', async () => {
     const begun = new Subject<void>();
     let calls = 0;
@@ -440,7 +466,9 @@ describe('a durable agent of LangGraph', () => {
       return { degrees: 20 };
     });
     // Each life after the first finds the thread at its end.
-    const { run, cuts } = await cutEverywhere(serve(langGraphAgent(graph), { durable: true }), 'Oslo?');
+    const { run, cuts } = await cutEverywhere(serve(langGraphAgent(graph), { durable: true }), 'Oslo?', {
+      endOf: (end) => [said(end), end.usage],
+    });
     expect(said(run)).toEqual(whole);
     expect(cuts).toBeGreaterThan(3);
     expect([done, model.asked.length]).toEqual([['Oslo'], 2]);

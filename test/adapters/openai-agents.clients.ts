@@ -12,9 +12,11 @@ import {
 import type { AgentFunction, Message } from 'rivulet';
 import { openAiAgent } from 'rivulet/adapters/openai-agents';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
+import { Subject } from 'rxjs';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 import { lastText, said, serve, tokensOf, weatherApproval, weatherStep } from './chat-agent.ts';
+import { crash } from './crash.ts';
 
 type ResponseItem = Extract<StreamEvent, { type: 'response_done' }>['response']['output'][number];
 type Script = (input: AgentInputItem[], request: ModelRequest) => Iterable<StreamEvent> | AsyncIterable<StreamEvent>;
@@ -97,7 +99,7 @@ const forecast =
   (input) =>
     hasResult(input) ? say(input, '20 degrees.') : say(input, 'Looking. ', ...cities.map(call));
 
-const weather = (execute: (city: string) => unknown, needsApproval = false) =>
+const weather = (execute: (city: string) => unknown, needsApproval: boolean | (() => Promise<boolean>) = false) =>
   tool({
     name: 'weather',
     description: 'The weather of a city.',
@@ -116,7 +118,11 @@ const talker = (script: Script) => {
   const model = new ScriptedModel(script);
   return { model, agent: new Agent({ name: 'Talker', instructions: 'Be kind.', model }) };
 };
-const forecaster = (cities: string[], execute: (city: string) => unknown, needsApproval?: boolean) => {
+const forecaster = (
+  cities: string[],
+  execute: (city: string) => unknown,
+  needsApproval?: boolean | (() => Promise<boolean>),
+) => {
   const model = new ScriptedModel(forecast(...cities));
   return { model, agent: new Agent({ name: 'Forecaster', model, tools: [weather(execute, needsApproval)] }) };
 };
@@ -287,6 +293,48 @@ describe('a tool that needs an approval', () => {
     const no = { parts: [{ content: 'false' }], reason: 'Rain is secret.' };
     const { parts } = await runAgent(serve(openAiAgent(agent)), '?', { answers: [no] });
     expect(JSON.stringify(parts)).toContain('Rain is secret.');
+  });
+
+  it('is asked for after a crash before its question', async () => {
+    const reached = new Subject<void>();
+    const calls: string[] = [];
+    let asked = 0;
+    const { agent } = forecaster(
+      ['Oslo'],
+      (city) => ({ degrees: calls.push(city) && 20 }),
+      async () => {
+        asked += 1;
+        if (asked > 1) return true;
+        for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+        reached.next();
+        return new Promise<never>(() => {});
+      },
+    );
+    const left = await crash(serve(openAiAgent(agent), { durable: true }), reached);
+    expect([left.run.status, left.questions.length, calls]).toEqual(['awaiting', 1, []]);
+    const dropped = { tool_name: 'weather', tool_error: expect.stringContaining('before this call was executed') };
+    expect(left.run.output.flatMap(({ parts }) => parts).map(({ metadata }) => metadata)).toContainEqual(
+      expect.objectContaining(dropped),
+    );
+  });
+
+  it('does not run again after a crash: people and the model are told that the outcome is unknown', async () => {
+    const reached = new Subject<void>();
+    const calls: string[] = [];
+    const { agent, model } = forecaster(
+      ['Oslo'],
+      (city) => {
+        calls.push(city);
+        reached.next();
+        return new Promise<never>(() => {});
+      },
+      true,
+    );
+    const { run } = await crash(serve(openAiAgent(agent), { durable: true }), reached, ['true']);
+    expect([run.status, calls]).toEqual(['completed', ['Oslo']]);
+    const unknown = { value: expect.stringContaining('Whether it took effect is unknown.') };
+    expect(said(run)).toEqual([['Looking. ', weatherStep('Oslo', unknown)], ['20 degrees.']]);
+    expect(JSON.stringify(model.asked.at(-1))).toContain('Whether it took effect is unknown.');
   });
 
   it('is asked for once each, and survives a crash at any point', async () => {

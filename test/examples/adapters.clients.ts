@@ -9,7 +9,9 @@ const files = await readdir(new URL('../../examples/adapters/', import.meta.url)
 /** A model that sends a mail, and then tells what became of it. */
 const llm = await startLlm(({ body: { messages } }) => {
   const result = messages.find(({ role }) => role === 'tool');
-  if (result === undefined) return ['Dear Ada. ', { tool: 'sendMail', input: { to: 'Ada', text: 'Hi' } }];
+  const both = JSON.stringify(messages).includes('Greet both');
+  const call = (to: string) => ({ tool: 'sendMail', input: { to, text: 'Hi' } });
+  if (result === undefined) return ['Dear Ada. ', call('Ada'), ...(both ? [call('Bob')] : [])];
   return ['The tool says: ', String(result.content)];
 });
 process.env.OPENAI_BASE_URL = llm.url;
@@ -38,6 +40,15 @@ describe.each(agents)('the example $manifest.name', (agent) => {
     });
     const texts = parts.flatMap(({ content }) => content ?? []);
     expect(texts).toEqual(['Dear Ada. ', expect.stringMatching(/^The tool says: .*sent/i)]);
+  });
+
+  it('does each of two calls once, after an answer of its own', async () => {
+    const { run, questions } = await runAgent(agent, 'Greet both', { answers: [yes, no] });
+    expect([run.status, questions.length]).toEqual(['completed', 2]);
+    const { messages } = llm.requests.at(-1)?.body ?? { messages: [] };
+    const results = messages.filter(({ role }) => role === 'tool').map(({ content }) => String(content));
+    expect(results).toHaveLength(2);
+    expect(results.filter((result) => /Sent to|"sent"/.test(result))).toEqual([expect.stringContaining('Ada')]);
   });
 
   it('does not send it when the person refuses', async () => {
