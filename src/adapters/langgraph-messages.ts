@@ -125,6 +125,11 @@ export class MessageReader {
     }
   }
 
+  /** Those that a model of this run has said: the state of a graph inside a node may begin with earlier runs. */
+  streamed(messages: readonly GraphMessage[]): GraphMessage[] {
+    return messages.filter(({ id = '' }) => this.#seen.has(id));
+  }
+
   /** Remembers the calls of tools in the state. */
   learn(messages: readonly GraphMessage[]): void {
     for (const message of messages) this.#note(message);

@@ -168,8 +168,9 @@ class Thread {
       if (mode === 'messages' && Array.isArray(data)) yield* reader.read(data[0]);
       else if (path.length === 0 && isObject(data) && Array.isArray(data.__interrupt__))
         for (const { id, value } of data.__interrupt__ as Interrupt[]) interrupts.set(id, { id, value });
+      else if (path.length > 0) yield* reader.begin(reader.streamed(messagesOf(data)));
       // After an interrupt, the messages of the nodes beside it are not in the thread yet, and may get other ids.
-      else if (path.length === 0 && interrupts.size === 0) {
+      else if (interrupts.size === 0) {
         values = data;
         yield* reader.begin(this.#own(messagesOf(data)));
       }

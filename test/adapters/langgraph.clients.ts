@@ -13,10 +13,10 @@ import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { tool } from '@langchain/core/tools';
 import { Annotation, END, interrupt, MemorySaver, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
 import { createReactAgent, ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt';
-import type { AgentFunction, Message } from 'rivulet';
+import type { AgentFunction, AgentOutput, Message } from 'rivulet';
 import { type LangGraphOptions, langGraphAgent } from 'rivulet/adapters/langgraph';
 import { cutEverywhere, runAgent } from 'rivulet/testing';
-import { firstValueFrom, Subject } from 'rxjs';
+import { firstValueFrom, from, type Observable, ReplaySubject, Subject, tap } from 'rxjs';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -281,11 +281,34 @@ describe('an agent of LangGraph', () => {
     const { run, questions } = await runAgent(serve(langGraphAgent(graph)), 'Oslo?', { answers: ['yes'] });
     expect(questions).toHaveLength(1);
     expect(said(run)).toEqual([
-      ['Let me look. '],
-      [weatherStep('Oslo', { value: 'yes, 20 degrees' })],
+      ['Let me look. ', weatherStep('Oslo', { value: 'yes, 20 degrees' })],
       ['It is 20 degrees.'],
     ]);
     expect(run.usage).toEqual({ tokens: 30, input_tokens: 20, output_tokens: 10 });
+  });
+
+  it('shows the call of a tool before it runs, also of a graph that a node calls', async () => {
+    const begun = new ReplaySubject<unknown>();
+    const slow = tool(async () => `20 degrees, ${await firstValueFrom(begun)}`, {
+      name: 'weather',
+      description: 'The weather of a city.',
+      schema: { type: 'object', properties: { city: { type: 'string' } } },
+    });
+    const expert = createReactAgent({ llm: new ScriptedModel(forecast), tools: [slow] });
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('expert', async ({ messages }) => ({ messages: (await expert.invoke({ messages })).messages.slice(-1) }))
+      .addEdge(START, 'expert')
+      .compile({ checkpointer: new MemorySaver() });
+    const inner = langGraphAgent(graph);
+    const shown = serve((input, context) =>
+      from(inner(input, context) as Observable<AgentOutput>).pipe(
+        tap((part) => {
+          if (JSON.stringify(part).includes('"tool_input":{"city":"Oslo"}')) begun.next('shown');
+        }),
+      ),
+    );
+    const { run } = await runAgent(shown, 'Oslo?');
+    expect(said(run).flat()).toContainEqual(weatherStep('Oslo', { value: '20 degrees, shown' }));
   });
 
   it('fails the run with the error of the model, after the text so far', async () => {
