@@ -33,19 +33,6 @@ const ask = ({ messages }: typeof MessagesAnnotation.State) => {
 
 const model = new ChatOpenAI({ model: OPENAI_MODEL, apiKey, configuration: { baseURL } }).bindTools([sendMail]);
 
-/**
- * Asks for each mail, and answers the calls that were not permitted. It has a node of its own, because a node runs again
- * from its beginning with each reply: a tool that asks by itself would repeat what the node has done before.
- */
-const ask = ({ messages }: typeof MessagesAnnotation.State) => {
-  const last = messages.at(-1);
-  const calls = AIMessage.isInstance(last) ? (last.tool_calls ?? []) : [];
-  const denied = calls.filter(({ args }) => interrupt(`Shall I send the mail to ${args.to}?`) !== 'yes');
-  return {
-    messages: denied.map(({ id = '' }) => new ToolMessage({ tool_call_id: id, content: 'It was not sent.' })),
-  };
-};
-
 const graph = new StateGraph(MessagesAnnotation)
   .addNode('model', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
   .addNode('ask', ask)
