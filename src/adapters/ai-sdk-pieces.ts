@@ -1,7 +1,7 @@
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage } from 'ai';
 import type { CutOff } from '../core/run-state.ts';
+import { goOn } from '../core/said.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { goOn } from './conversation.ts';
 
 type ProviderOptions = NonNullable<ModelMessage['providerOptions']>;
 type AssistantPart = Exclude<AssistantModelMessage['content'], string>[number];

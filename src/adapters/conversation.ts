@@ -9,7 +9,7 @@ import type { Said } from '../core/said.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
 
-/** The messages of the session's completed runs, and then the run's input. */
+/** The messages of the session's history, and then the run's input. */
 export const conversation = (input: readonly Message[], { session }: AgentContext): Observable<Message[]> =>
   session.history.pipe(concatWith(input), toArray());
 
@@ -18,9 +18,6 @@ export const endOfMessage: AgentOutput = { role: 'agent', parts: [] };
 
 /** As `endOfMessage`, where a crash cut the open message off, and the next message says it anew. */
 export const interruptedMessage: AgentOutput = { role: 'agent', parts: [], finish_reason: 'interrupted' };
-
-/** Asks a model to continue an answer that a crash cut off. */
-export const goOn = 'You were cut off. Go on exactly where you stopped, and repeat nothing.';
 
 /** A part's content as libraries take it: text, or a file by its bytes or its address. */
 export type Content =

@@ -3,12 +3,12 @@ import type { AgentOutput } from '../core/agent.ts';
 import { isObject, parsed } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import type { CutOff } from '../core/run-state.ts';
+import { goOn } from '../core/said.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
 import {
   cutOffMessage,
   endOfMessage,
-  goOn,
   notExecuted,
   toolBegun,
   toolEnded,

@@ -76,6 +76,9 @@ export function saidIn(messages: readonly Message[]): Said[] {
   return all;
 }
 
+/** Asks a model to continue an answer that a crash cut off. */
+export const goOn = 'You were cut off. Go on exactly where you stopped, and repeat nothing.';
+
 /** The call that a person is asked to permit, where a message is such a question; see `approvalParts`. */
 function approvalIn({ role, parts: [text, call, ...more] }: Message): unknown {
   if (role === 'user' || more.length > 0 || text?.content_type !== 'text/plain') return undefined;

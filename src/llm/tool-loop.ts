@@ -3,6 +3,7 @@ import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts'
 import { AgentError } from '../core/errors.ts';
 import { cut, isObject, parsed } from '../core/json.ts';
 import { trajectory } from '../core/parts.ts';
+import { goOn } from '../core/said.ts';
 import type { Message } from '../schema/message.ts';
 import { assistantMessage, type ChatMessage, chatMessages } from './chat-messages.ts';
 import { type ChatCall, type ChatEnd, type ChatModel, chatModel } from './chat-model.ts';
@@ -177,7 +178,6 @@ const refused = (tool_name: string, input: unknown, tool_error: string): Observa
 function continuation(before: readonly (string | ChatEnd)[]): ChatMessage[] {
   const content = before.filter((one) => typeof one === 'string').join('');
   if (content === '') return [];
-  const goOn = 'You were cut off. Go on exactly where you stopped, and repeat nothing.';
   return [
     { role: 'assistant', content },
     { role: 'user', content: goOn },
