@@ -1,7 +1,7 @@
 import type { ModelMessage, TextStreamPart, ToolSet } from 'ai';
 import { concat, concatMap, defer, from, map, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
-import { askApproval } from '../core/approval.ts';
+import { askApproval, unknownOutcome } from '../core/approval.ts';
 import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
@@ -34,7 +34,6 @@ import {
   toolBegun,
   toolEnded,
   toolFailed,
-  unknownOutcome,
   usageOf,
 } from './conversation.ts';
 

@@ -53,9 +53,6 @@ export const cutOffFrom = (reason: unknown): CutOff | undefined =>
       ? 'content_filter'
       : undefined;
 
-/** What people and the model are told of a tool whose process ended while it ran, and which is not executed again. */
-export const unknownOutcome = 'The process ended while this tool ran. Whether it took effect is unknown.';
-
 /** What people are told of a call that a crash cut off before its tool was allowed to run. The model is asked again without it. */
 export const notExecuted = 'The process ended before this call was executed.';
 

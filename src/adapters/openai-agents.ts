@@ -10,20 +10,11 @@ import {
 } from '@openai/agents';
 import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
-import { type Approval, askApproval } from '../core/approval.ts';
+import { type Approval, askApproval, unknownOutcome } from '../core/approval.ts';
 import { isObject, parsed } from '../core/json.ts';
 import type { CutOff } from '../core/run-state.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
-import {
-  brokenOff,
-  contentsSaid,
-  conversation,
-  cutOffFrom,
-  noResult,
-  unknownOutcome,
-  urlOf,
-  usageOf,
-} from './conversation.ts';
+import { brokenOff, contentsSaid, conversation, cutOffFrom, noResult, urlOf, usageOf } from './conversation.ts';
 import { ModelCalls } from './openai-agents-calls.ts';
 import {
   assistantText,

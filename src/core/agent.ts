@@ -75,6 +75,11 @@ export interface AwaitOptions<Schema extends object = Record<string, unknown>> {
 export interface ToolOptions {
   /** Ask a person whether the tool may run. Default false. */
   readonly approval?: boolean;
+  /**
+   * Whether a durable run may do the work once more where a crash cut it off. With false, such a call fails with
+   * `tool_call_unknown`, and costs a commit before its work begins. Default true, as for a step.
+   */
+  readonly repeatable?: boolean;
 }
 
 export interface AgentSession {

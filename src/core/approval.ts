@@ -13,6 +13,9 @@ export interface Approval {
 /** What a model is told of a call that was not allowed, without a reason. */
 export const notAllowed = 'The user did not allow this call.';
 
+/** What people and the model are told of a tool whose process ended while it ran, and which is not executed again. */
+export const unknownOutcome = 'The process ended while this tool ran. Whether it took effect is unknown.';
+
 /** The question whether a tool may run, for `context.await`. It has the call as its JSON part. */
 export const approvalQuestion = (tool_name: string, tool_input: unknown): Parameters<AgentContext['await']> => [
   { role: 'agent', parts: approvalParts(tool_name, tool_input) },

@@ -1,6 +1,6 @@
 import type { MessagePart } from '../schema/message.ts';
-import type { AgentContext, ToolOptions } from './agent.ts';
-import { approvalQuestion, decisionIn, notAllowed } from './approval.ts';
+import type { AgentContext, Awaitable, ToolOptions } from './agent.ts';
+import { approvalQuestion, decisionIn, notAllowed, unknownOutcome } from './approval.ts';
 import { AgentError, errorOf } from './errors.ts';
 import { isObject } from './json.ts';
 import { trajectory } from './parts.ts';
@@ -12,6 +12,9 @@ interface Ended<T> {
   readonly output: T;
 }
 
+/** What the journal has while the work of a call that is not repeatable is done. */
+const begun = { begun: true } as const;
+
 /** A call of a tool, as `context.tool` gets it. */
 interface ToolCall<Input, Output> extends ToolOptions {
   readonly name: string;
@@ -22,12 +25,12 @@ interface ToolCall<Input, Output> extends ToolOptions {
 /**
  * A call of a tool: emits a part when it begins and one with its result, and returns what `work` has returned. The work is a
  * step of the run.
- * @throws AgentError `tool_denied`, and Error of the work, after a part with `tool_error`
+ * @throws AgentError `tool_denied`; AgentError `tool_call_unknown` and Error of the work, after a part with `tool_error`
  */
 export async function* callTool<Input extends object, Output>(
-  context: Pick<AgentContext, 'step' | 'await'>,
+  context: Pick<AgentContext, 'step' | 'await' | 'committed'>,
   tool_call_id: string,
-  { name, input, work, approval = false }: ToolCall<Input, Output>,
+  { name, input, work, approval = false, repeatable = true }: ToolCall<Input, Output>,
 ): AsyncGenerator<MessagePart, Output> {
   const call = { tool_name: name, tool_call_id };
   const shown = Object.fromEntries(Object.entries(input));
@@ -44,9 +47,21 @@ export async function* callTool<Input extends object, Output>(
     const output = await work(input);
     return { started_at, ended_at: new Date().toISOString(), output };
   };
+  async function* beginOnce(): AsyncGenerator<typeof begun | Ended<Output>> {
+    yield begun;
+    await context.committed();
+    yield await begin();
+  }
+  const again = (before: readonly (typeof begun | Ended<Output>)[]): [] => {
+    if (before.some((one) => 'output' in one)) return [];
+    throw new AgentError('tool_call_unknown', unknownOutcome);
+  };
   let ended: Ended<Output>;
   try {
-    ended = await context.step(name, begin);
+    // The last value of the step is the result.
+    ended = await (repeatable
+      ? context.step(name, begin)
+      : (context.step(name, beginOnce, again) as Awaitable<Ended<Output>>));
   } catch (error) {
     yield trajectory({ ...call, tool_error: errorOf(error).message });
     throw error;

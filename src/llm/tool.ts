@@ -31,12 +31,22 @@ export interface ToolDefinition<S extends TObject> extends ToolFields {
   readonly input: S;
   /** Ask a person before each call, or before those with such an input. Default false. */
   readonly approval?: boolean | ((input: Static<S>) => boolean);
-  /** A step of the run: a crash repeats the work of a call that has no result so far. What is no text, the model gets as JSON. */
+  /**
+   * Whether a call that a crash cut off is made once more. Otherwise the model is told that its outcome is unknown. Default
+   * false: a payment may have been made.
+   */
+  readonly repeatable?: boolean;
+  /** A step of a durable run. What is no text, the model gets as JSON. */
   readonly run: (input: Static<S>, context: AgentContext) => unknown;
 }
 
 /** A tool whose input is checked, and whose work returns a value. */
-export function tool<S extends TObject>({ run, approval = false, ...fields }: ToolDefinition<S>): Tool {
+export function tool<S extends TObject>({
+  run,
+  approval = false,
+  repeatable = false,
+  ...fields
+}: ToolDefinition<S>): Tool {
   const check = compile(fields.input, 'arguments');
   const asks = typeof approval === 'function' ? approval : () => approval;
   const fits = (given: ToolInput): boolean => {
@@ -50,7 +60,8 @@ export function tool<S extends TObject>({ run, approval = false, ...fields }: To
   async function* call(given: ToolInput, context: AgentContext): AsyncGenerator<ToolOutput> {
     try {
       const work = (): unknown => run(check(given), context);
-      const shown = context.tool(fields.name, given, work, { approval: fits(given) && asks(check(given)) });
+      const isAsked = fits(given) && asks(check(given));
+      const shown = context.tool(fields.name, given, work, { approval: isAsked, repeatable });
       let next = await shown.next();
       for (; next.done !== true; next = await shown.next()) yield { output: next.value };
       yield { result: asText(next.value) };

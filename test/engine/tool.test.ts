@@ -1,5 +1,5 @@
 import { defineAgent, type MessagePart } from 'rivulet';
-import { cutEverywhere, runAgent } from 'rivulet/testing';
+import { cutEverywhere, Effects, runAgent } from 'rivulet/testing';
 import { describe, expect, it } from 'vitest';
 
 const steps = (parts: readonly MessagePart[]) => parts.flatMap(({ metadata }) => metadata ?? []);
@@ -82,5 +82,33 @@ describe('context.tool', () => {
     );
     const { run, cuts } = await cutEverywhere(durable, '?');
     expect([run.status, cuts > 1]).toEqual(['completed', true]);
+  });
+
+  it('is not done again after a crash where it is not repeatable: its outcome is unknown', async () => {
+    const effects = new Effects();
+    let payments = 0;
+    const told = new Set<string>();
+    const pays = defineAgent(
+      { name: 'pays', description: '?' },
+      async function* (_, context) {
+        const work = async () => {
+          payments += 1;
+          // Each payment has a number of its own, so a second one for the same call is noticed.
+          effects.add('pay', payments);
+          await new Promise(setImmediate);
+          return 'paid';
+        };
+        try {
+          yield yield* context.tool('pay', {}, work, { repeatable: false });
+        } catch (error) {
+          told.add(Object(error).code);
+          yield 'unknown';
+        }
+      },
+      { durable: true },
+    );
+    const { run } = await cutEverywhere(pays, '?', { effects, endOf: ({ status }) => status });
+    expect(run.status).toBe('completed');
+    expect([...told]).toEqual(['tool_call_unknown']);
   });
 });

@@ -384,6 +384,7 @@ describe('calls of models and tools', () => {
     expect(tool.parentSpanContext?.spanId).toBe(idOf(root));
     expect(asked.parentSpanContext?.spanId).toBe(idOf(tool));
     expect(tool.attributes).toEqual({
+      'gen_ai.agent.name': 'caller',
       'gen_ai.operation.name': 'execute_tool',
       'gen_ai.tool.name': 'weather',
       'gen_ai.tool.call.id': 'tool/1',

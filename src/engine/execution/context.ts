@@ -168,10 +168,13 @@ class ContextCalls {
     this.#tools += 1;
     const path = this.scope.now.calls.join(' ');
     const id = `${path}${path === '' ? '' : ' '}tool/${this.#tools}`;
-    const step: AgentContext['step'] = (named, begin) =>
-      this.#step(named, begin, { span: () => this.span?.tool(name, id) });
+    const step: AgentContext['step'] = (named, begin, again) =>
+      this.#step(named, begin, { again, span: () => this.span?.tool(name, id) });
     const asks: AgentContext['await'] = (request, how) => this.await(request, how);
-    return callTool({ step, await: asks }, id, { ...options, name, input, work });
+    const { committed, steps } = this.host;
+    // A run that is not durable has only one execution.
+    const once = steps === undefined ? { repeatable: true } : {};
+    return callTool({ step, await: asks, committed }, id, { ...options, ...once, name, input, work });
   }
 
   cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T> {
