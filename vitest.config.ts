@@ -65,6 +65,8 @@ const newestProject =
         },
       ];
 
+const ownProcess = ['test/docs/code.clients.ts'];
+
 export default defineConfig({
   resolve: {
     // Tests, agents and examples say `rivulet`, as users do, and get the sources.
@@ -109,7 +111,17 @@ export default defineConfig({
           setupFiles: 'test/support/clock-of-ids.ts',
         },
       },
-      { extends: true, test: { name: 'clients', include: ['test/**/*.clients.ts'], env } },
+      // The provider of the AI SDK reads the address of its model once in a process, when it is first imported.
+      { extends: true, test: { name: 'clients-isolated', include: ownProcess, env, isolate: true } },
+      {
+        extends: true,
+        test: {
+          name: 'clients',
+          include: ['test/**/*.clients.ts'],
+          exclude: [...configDefaults.exclude, ...ownProcess],
+          env,
+        },
+      },
       { extends: true, test: { name: 'browser', include: ['test/**/*.browser.ts'] } },
       { extends: true, test: { name: 'servers', include: ['test/**/*.servers.ts'] } },
       ...newestProject,

@@ -205,7 +205,8 @@ describe('a run that repeats another one', () => {
     expect(failed).toMatchObject({ status: 'failed', error: { data: { reason: 'resource_refused' } } });
     const second = await runtime.sync('counter', 'two', { session_id: session.id });
     const again = await runtime.again(second.run_id);
-    expect(textOf(await eventsOf(runtime, again.run_id))).toBe('0');
+    // What the user said in the first run, and that it has failed.
+    expect(textOf(await eventsOf(runtime, again.run_id))).toBe('2');
     // The request of the first run has named that message, so its repetition fails likewise.
     const same = await runtime.again(failed.run_id);
     await lastValueFrom(runtime.watch(same.run_id, { onFailed: 'end' }).pipe(toArray()));

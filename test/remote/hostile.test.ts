@@ -88,7 +88,7 @@ describe('a hostile MCP server', () => {
     const url = await mcpServer((_request, response) => {
       left = trickle(response, contentType, text);
     });
-    const tools = mcpTools(url, { allowNetworks, timeout: 100 });
+    const tools = mcpTools(url, { allowNetworks, timeout: 500 });
     onTestFinished(() => tools.close());
     await expect(lastValueFrom(tools.call('t', {}))).rejects.toMatchObject({ code: 'tool_timeout' });
     await left;
