@@ -12,12 +12,16 @@ export const settingsOf = (agent: object): Settings => {
   return isObject(settings) ? settings : {};
 };
 
+/** Resolves when the call of a tool is durable. */
+export type WhenCalled = (toolCallId: string) => Promise<void>;
+
 /**
- * The same agent, as the adapter needs it. It writes no error to the console, because the run fails with it. It keeps the bodies
+ * The same agent, as the adapter needs it. Its tools wait until their calls are durable: the SDK starts them at once, and after
+ * a crash the journal would not have the call. It writes no error to the console, because the run fails with it. It keeps the bodies
  * of requests for reports. Its stream has the usage of a model call as soon as that is known: by itself, the SDK tells it
  * after the tools of the call. Another agent than a `ToolLoopAgent`, or one of a class of its own, stays as it is.
  */
-export function prepared<A extends object>(agent: A): A {
+export function prepared<A extends object>(agent: A, whenCalled: WhenCalled): A {
   const settings = settingsOf(agent);
   const { constructor: type } = agent;
   if (type.name !== 'ToolLoopAgent' || !('model' in settings)) return agent;
@@ -29,6 +33,7 @@ export function prepared<A extends object>(agent: A): A {
     {
       ...settings,
       onError: settings.onError ?? (() => undefined),
+      ...(isObject(settings.tools) && { tools: waiting(settings.tools, whenCalled) }),
       include: { requestBody: true, ...include },
       ...(isModel && !wantsChunks && { model: telling(model), includeRawChunks: true }),
     },
@@ -36,6 +41,31 @@ export function prepared<A extends object>(agent: A): A {
   // The constructor is that of the agent.
   return made as A;
 }
+
+function waiting(tools: Settings, whenCalled: WhenCalled): Settings {
+  const entries = Object.entries(tools).map(([name, tool]) => {
+    if (!isObject(tool) || typeof tool.execute !== 'function') return [name, tool];
+    const execute = async (input: unknown, options: { readonly toolCallId: string }): Promise<unknown> => {
+      await whenCalled(options.toolCallId);
+      return resultOf(tool, input, options);
+    };
+    return [name, { ...tool, execute }];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Executes a tool. One may give several values, of which the last is the result, and those before are preliminary. */
+export async function resultOf(tool: Settings, input: unknown, options: object): Promise<unknown> {
+  if (typeof tool.execute !== 'function') return undefined;
+  const executed: unknown = await tool.execute(input, options);
+  if (!isAsyncIterable(executed)) return executed;
+  let last: unknown;
+  for await (const value of executed) last = value;
+  return last;
+}
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  isObject(value) && Symbol.asyncIterator in value;
 
 /** The usage that a raw chunk of a prepared agent tells. */
 export const usageIn = (chunk: unknown) =>

@@ -1,12 +1,25 @@
 import type { ModelMessage, TextStreamPart, ToolSet } from 'ai';
-import { concat, concatMap, defer, from, map, type Observable, switchMap, tap, toArray } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defer,
+  filter,
+  firstValueFrom,
+  from,
+  map,
+  type Observable,
+  ReplaySubject,
+  switchMap,
+  tap,
+  toArray,
+} from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
 import { askApproval, unknownOutcome } from '../core/approval.ts';
 import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
-import { prepared, settingsOf, usageIn } from './ai-sdk-agent.ts';
+import { prepared, resultOf, settingsOf, usageIn } from './ai-sdk-agent.ts';
 import { type Asked, ModelCalls } from './ai-sdk-calls.ts';
 import {
   type Call,
@@ -69,6 +82,8 @@ export function aiSdkAgent(agent: AiSdkAgent | AiSdkFunction): AgentFunction {
 /** The library's side of one run. */
 interface Library extends Omit<Asked, 'messages'> {
   readonly stream: (messages: ModelMessage[]) => AiSdkStream | PromiseLike<AiSdkStream>;
+  /** A call has come through the journal. */
+  readonly called: (toolCallId: string) => void;
   /** The ids of the calls that were shown. After a crash, a model may use one again. */
   readonly shown: Set<string>;
 }
@@ -77,14 +92,19 @@ const functionLibrary = (agent: AiSdkFunction, context: AgentContext): Library =
   stream: (messages) => agent(messages, context),
   tools: {},
   shown: new Set(),
+  called: () => undefined,
 });
 
-function agentLibrary(agent: AiSdkAgent, { signal }: AgentContext): Library {
+function agentLibrary(agent: AiSdkAgent, { signal, committed }: AgentContext): Library {
   const { model, instructions } = settingsOf(agent);
   const { tools = {} } = agent;
-  const own = prepared(agent);
+  const called = new ReplaySubject<string>();
+  const own = prepared(agent, async (id) => {
+    await firstValueFrom(called.pipe(filter((one) => one === id)));
+    await committed();
+  });
   const stream = (messages: ModelMessage[]) => own.stream({ messages, abortSignal: signal });
-  return { stream, model, instructions, tools, shown: new Set() };
+  return { stream, model, instructions, tools, shown: new Set(), called: (id) => called.next(id) };
 }
 
 /** One stream of the SDK: it ends, or it needs approvals and the next one has the replies. `approved`: tools to execute. */
@@ -129,6 +149,7 @@ function turn(
   }
   const collect = (piece: Piece): void => {
     if (piece.type === 'usage' || (piece.type === 'step-end' && !toldUsage(pieces))) context.usage(piece.usage);
+    if (piece.type === 'call') library.called(piece.toolCallId);
     pieces.push(piece);
   };
   const next = defer(() => {
@@ -174,22 +195,11 @@ async function executeAgain(
   const tool: unknown = Reflect.get(tools, toolName);
   if (!isObject(tool) || typeof tool.execute !== 'function' || tool.contextSchema !== undefined) return undefined;
   try {
-    const executed: unknown = await tool.execute(toolInput, { toolCallId, messages, abortSignal });
-    const output = isAsyncIterable(executed) ? await lastOf(executed) : executed;
+    const output = await resultOf(tool, toolInput, { toolCallId, messages, abortSignal });
     return { type: 'result', toolCallId, toolName, toolInput, ofProvider: false, output: output ?? null };
   } catch {
     return undefined;
   }
-}
-
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
-  isObject(value) && Symbol.asyncIterator in value;
-
-/** The last value is the result; those before are preliminary. */
-async function lastOf(values: AsyncIterable<unknown>): Promise<unknown> {
-  let last: unknown;
-  for await (const value of values) last = value;
-  return last;
 }
 
 /**
