@@ -49,6 +49,8 @@ const libraries: Readonly<Record<string, (baseURL: string) => AgentFunction>> = 
         stopWhen: ({ steps }) => steps.length > 3,
         maxRetries: 0,
         onError: () => undefined,
+        // Version 7 has the request's body only where it is asked for; the option is not in the types of version 6.
+        ...{ include: { requestBody: true } },
       }),
     ),
   'the OpenAI Agents SDK': (baseURL) =>
