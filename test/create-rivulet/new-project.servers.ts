@@ -23,7 +23,7 @@ describe.concurrent('create-rivulet', () => {
     const cwd = emptyFolder(t);
     await create(cwd, ['chat', '--template', 'chat-ui']);
     const { scripts, dependencies, devDependencies } = JSON.parse(read(cwd, 'chat/package.json'));
-    expect(scripts['dev:page']).toBe('vite');
+    expect(scripts['dev:page']).toBe('vite page');
     expect([dependencies.openai, devDependencies.ai]).toEqual([
       rivulet.devDependencies.openai,
       rivulet.devDependencies.ai,

@@ -65,9 +65,9 @@ describe('the image', () => {
       .map(([, name = '']) => (name.startsWith('@') ? name.split('/', 2).join('/') : name.split('/', 1).join('')))
       .filter((name) => name in devDependencies);
     const kept = /for name in ([^;]+);/.exec(image)?.[1]?.split(' ') ?? [];
-    // `rivulet/remote/mcp`, which the chat imports, loads it where MCP_SERVERS names servers.
-    const loaded = '@modelcontextprotocol/client';
-    expect(kept.toSorted()).toEqual([...new Set([...imported, loaded])].toSorted());
+    // What the chat imports loads them: `rivulet/llm` for a model, `rivulet/remote/mcp` where MCP_SERVERS names servers.
+    const loaded = ['openai', '@modelcontextprotocol/client'];
+    expect(kept.toSorted()).toEqual([...new Set([...imported, ...loaded])].toSorted());
   });
 
   it('has a valid configuration', async () => {

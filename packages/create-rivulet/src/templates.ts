@@ -88,7 +88,6 @@ const target = 'http://127.0.0.1:8000';
 const proxied = { target, changeOrigin: true, headers: { origin: target } };
 
 export default defineConfig({
-  root: 'page',
   build: { outDir: '../dist', emptyOutDir: true },
   server: { proxy: { '/runs': proxied, '/ai/': proxied } },
 });
@@ -125,13 +124,13 @@ export const templates = {
       ...llm.files,
       'page/index.html': html,
       'page/main.tsx': page.replace("?? 'echo'", "?? 'assistant'"),
-      'vite.config.ts': viteConfig,
+      'page/vite.config.ts': viteConfig,
     },
     scripts: {
       'dev:agents': 'rivulet serve --watch',
-      'dev:page': 'vite',
+      'dev:page': 'vite page',
       dev: 'concurrently -k "npm:dev:*"',
-      build: 'vite build',
+      build: 'vite build page',
     },
     devDependencies: [
       '@ai-sdk/react',
