@@ -1,20 +1,25 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { basename, extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addVary } from './caching.ts';
 import { listsValue, matchesEtag } from './negotiation.ts';
-import { docsPolicy, playgroundPolicy } from './security-headers.ts';
+import { docsPolicy, guidePolicy, playgroundPolicy } from './security-headers.ts';
 
 /** The folder of the built pages; the path is the same from `src` and from `dist`. */
 const buildFolder = new URL('../../dist/playground/', import.meta.url);
+
+/** The first page of the guide. */
+const guideStart = 'overview.html';
 
 const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.png': 'image/png',
   '.svg': 'image/svg+xml',
 };
 
@@ -36,19 +41,22 @@ interface Pages {
 }
 
 /**
- * Serves the playground at `/` of the prefix and the API reference at `/docs`. Both are a few files. Each file is read
- * and compressed when a browser first asks for it, and kept in memory. Where the package was not built, there is no
- * page, and these paths answer 404.
+ * Serves the playground at `/` of the prefix, the API reference at `/docs` and the guide at `/docs/guide`. Each file is
+ * read and compressed when a browser first asks for it, and kept in memory. Where the package was not built, there is
+ * no page, and these paths answer 404.
  */
 export async function servePages(app: FastifyInstance, { base, playground, docs }: Pages): Promise<void> {
-  const assets = await readdir(new URL('assets/', buildFolder)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (assets === undefined || !(playground || docs)) return;
+  const [assets, guide] = await Promise.all([filesIn('assets'), filesIn('guide')]);
+  if (assets.length === 0 || !(playground || docs)) return;
   // The pages refer to their files by relative URLs, so each has one address: with a slash at its end, or without.
   if (playground) servePage(app, { base, path: '/', file: 'index.html', policy: playgroundPolicy });
-  if (docs) servePage(app, { base, path: '/docs', file: 'docs.html', policy: docsPolicy });
+  if (docs) {
+    servePage(app, { base, path: '/docs', file: 'docs.html', policy: docsPolicy });
+    for (const name of guide) {
+      const path = name === guideStart ? '/docs/guide' : `/docs/guide/${basename(name, '.html')}`;
+      servePage(app, { base, path, file: `guide/${name}`, policy: guidePolicy });
+    }
+  }
   for (const name of assets) {
     const file = once(() => read(`assets/${name}`));
     // The file names have a hash of the content.
@@ -57,9 +65,17 @@ export async function servePages(app: FastifyInstance, { base, playground, docs 
   }
 }
 
+/** The names of the built files of a folder; none where the package was not built. */
+async function filesIn(folder: string): Promise<readonly string[]> {
+  return readdir(new URL(`${folder}/`, buildFolder)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+}
+
 interface Page {
   readonly base: string;
-  readonly path: '/' | '/docs';
+  readonly path: string;
   readonly file: string;
   readonly policy: string;
 }
