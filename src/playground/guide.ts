@@ -74,7 +74,7 @@ const close = (): void => {
 /** Moves the focus between the box and the results. */
 function move(by: 1 | -1): void {
   const stops: HTMLElement[] = [box, ...(results.hidden ? [] : list.querySelectorAll('a'))];
-  const at = stops.findIndex((stop) => stop.matches(":focus"));
+  const at = stops.findIndex((stop) => stop.matches(':focus'));
   stops.at((at + by) % stops.length)?.focus();
 }
 
