@@ -35,7 +35,7 @@ async function showResults(): Promise<void> {
     const query = box.value.trim();
     const found = find(sections, query);
     list.replaceChildren(...found.map(resultItem));
-    status.textContent = found.length > 0 ? `Sections found: ${found.length}` : 'No section has these words.';
+    status.textContent = found.length > 0 ? `Best matches: ${found.length}` : 'No section has these words.';
     results.hidden = query === '';
   } catch {
     status.textContent = 'The search could not be loaded. Check the connection, and type again.';
@@ -116,7 +116,20 @@ const pages = part('#pages', HTMLElement);
 function openMenu(open: boolean): void {
   menu.setAttribute('aria-expanded', String(open));
   pages.classList.toggle('open', open);
+  if (open) showCurrent();
 }
+
+/** Scrolls the list, which is longer than most windows, to the page that is shown. */
+function showCurrent(): void {
+  pages.scrollTop = part('#pages [aria-current]', HTMLAnchorElement).offsetTop - pages.clientHeight / 3;
+}
+
+showCurrent();
 
 menu.addEventListener('click', () => openMenu(menu.getAttribute('aria-expanded') !== 'true'));
 pages.addEventListener('click', ({ target }) => target instanceof HTMLAnchorElement && openMenu(false));
+pages.addEventListener('keydown', ({ key }) => {
+  if (key !== 'Escape') return;
+  openMenu(false);
+  menu.focus();
+});
