@@ -73,7 +73,15 @@ inPlayground('the guide', () => {
           }
         }).observe({ type: 'layout-shift' });
       });
-      await page.reload();
+      // The picture comes after the text is shown, as on a slow line.
+      let isShown = (): void => {};
+      const shown = new Promise<void>((resolve) => {
+        isShown = resolve;
+      });
+      await page.route('**/*.png', (route) => shown.then(() => route.continue()));
+      await page.reload({ waitUntil: 'domcontentloaded' });
+      await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+      isShown();
       await page.getByRole('img').evaluate(async (img) => {
         if (img instanceof HTMLImageElement) await img.decode();
       });
