@@ -1,17 +1,19 @@
 import { defineConfig } from 'vite';
+import { guide } from './src/playground/guide/guide-plugin.ts';
 
 const server = process.env.RIVULET_URL ?? 'http://127.0.0.1:8000';
 
-/** The playground, and the page at `/docs`. `npm run dev:playground` serves it with hot reload, on top of a server at 127.0.0.1:8000. */
+/** The playground, the page at `/docs`, and those below `/docs/guide`. `npm run dev:playground` serves it with hot reload, on top of a server at 127.0.0.1:8000. */
 export default defineConfig({
   root: 'src/playground',
   // Relative, so that the page works under whatever prefix it is served.
   base: './',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  plugins: [guide(import.meta.dirname)],
   build: {
     outDir: '../../dist/playground',
     rolldownOptions: {
-      input: ['src/playground/index.html', 'src/playground/docs.html'],
+      input: ['src/playground/index.html', 'src/playground/docs.html', 'src/playground/guide.html'],
       // A warning that only says how busy the machine is.
       checks: { pluginTimings: false },
     },

@@ -38,7 +38,7 @@ export function greeting(agents: readonly Agent[], urls: readonly string[], opti
     '',
     ...(watch ? ['Agents are reloaded when their files change.'] : []),
     ...(playground ? [`Playground: ${url}/`] : []),
-    ...(docs ? [`Documentation: ${url}/docs`] : []),
+    ...(docs ? [`Documentation: ${url}/docs/guide, API: ${url}/docs`] : []),
     ...(protocols.length > 0 ? [`Other clients: ${protocols.join(', ')}`] : []),
     'Try it:',
     '',

@@ -1,20 +1,25 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { extname } from 'node:path';
+import { basename, extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addVary } from './caching.ts';
 import { listsValue, matchesEtag } from './negotiation.ts';
-import { docsPolicy, playgroundPolicy } from './security-headers.ts';
+import { docsPolicy, guidePolicy, playgroundPolicy } from './security-headers.ts';
 
 /** The folder of the built pages; the path is the same from `src` and from `dist`. */
 const buildFolder = new URL('../../dist/playground/', import.meta.url);
+
+/** The first page of the guide, at `/docs/guide`. */
+const guideStart = 'guide/overview.html';
 
 const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.png': 'image/png',
   '.svg': 'image/svg+xml',
 };
 
@@ -36,19 +41,22 @@ interface Pages {
 }
 
 /**
- * Serves the playground at `/` of the prefix and the API reference at `/docs`. Both are a few files. Each file is read
- * and compressed when a browser first asks for it, and kept in memory. Where the package was not built, there is no
- * page, and these paths answer 404.
+ * Serves the playground at `/` of the prefix, the API reference at `/docs` and the guide at `/docs/guide`. Each file is
+ * read and compressed when a browser first asks for it, and kept in memory. Where the package was not built, there is
+ * no page, and these paths answer 404.
  */
 export async function servePages(app: FastifyInstance, { base, playground, docs }: Pages): Promise<void> {
-  const assets = await readdir(new URL('assets/', buildFolder)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (assets === undefined || !(playground || docs)) return;
+  const [assets, guide] = await Promise.all([filesIn('assets'), filesIn('guide')]);
+  if (assets.length === 0 || !(playground || docs)) return;
   // The pages refer to their files by relative URLs, so each has one address: with a slash at its end, or without.
-  if (playground) servePage(app, { base, path: '/', file: 'index.html', policy: playgroundPolicy });
-  if (docs) servePage(app, { base, path: '/docs', file: 'docs.html', policy: docsPolicy });
+  if (playground) servePage(app, { base, path: '/', files: ['index.html'], policy: playgroundPolicy });
+  if (docs) {
+    servePage(app, { base, path: '/docs', files: ['docs.html'], policy: docsPolicy });
+    servePage(app, { base, path: '/docs/guide', files: [guideStart], policy: guidePolicy });
+    // One route for all of them: each route costs the start half a millisecond.
+    const files = guide.map((name) => `guide/${name}`).filter((name) => name !== guideStart);
+    servePage(app, { base, path: '/docs/guide/:page', files, policy: guidePolicy });
+  }
   for (const name of assets) {
     const file = once(() => read(`assets/${name}`));
     // The file names have a hash of the content.
@@ -57,26 +65,39 @@ export async function servePages(app: FastifyInstance, { base, playground, docs 
   }
 }
 
+/** The names of the built files of a folder; none where the package was not built. */
+async function filesIn(folder: string): Promise<readonly string[]> {
+  return readdir(new URL(`${folder}/`, buildFolder)).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+}
+
 interface Page {
   readonly base: string;
-  readonly path: '/' | '/docs';
-  readonly file: string;
+  /** A path with `:page` has a page for each file, by its name without the extension. */
+  readonly path: '/' | '/docs' | '/docs/guide' | '/docs/guide/:page';
+  readonly files: readonly string[];
   readonly policy: string;
 }
 
-function servePage(app: FastifyInstance, { base, path, file: name, policy }: Page): void {
-  const file = once(() => read(name));
+function servePage(app: FastifyInstance, { base, path, files, policy }: Page): void {
+  const pathOf = (file: string): string => path.replace(':page', basename(file, '.html'));
+  const pages = new Map(files.map((file) => [pathOf(file), once(() => read(file))]));
   const headers = {
     'Content-Security-Policy': policy,
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cache-Control': 'no-cache',
   };
-  app.get(path, route, async (request, reply) => {
+  app.get<{ Params: { page?: string } }>(path, route, async (request, reply) => {
+    const wanted = path.replace(':page', () => request.params.page ?? '');
+    const file = pages.get(wanted);
+    if (file === undefined) return reply.callNotFound();
     const asked = request.url.split('?', 1)[0] ?? '';
     if (asked.endsWith('/') === path.endsWith('/')) return send(request, reply.headers(headers), await file());
     // The router also matches `GET *` with the route of `/`.
     if (path === '/' && asked !== app.prefix) return reply.callNotFound();
-    return reply.redirect(`${base}${path}`);
+    return reply.redirect(`${base}${wanted}`);
   });
 }
 

@@ -115,3 +115,56 @@ describe('the API reference over HTTP', () => {
     expect((await app.inject('/docs')).statusCode).toBe(404);
   });
 });
+
+describe('the guide over HTTP', () => {
+  it('has one address a page, also below a prefix, to which its URLs are relative', async () => {
+    const app = Fastify({ routerOptions: { ignoreTrailingSlash: true } });
+    onTestFinished(() => app.close());
+    await app.register(rivulet, { prefix: '/acp', agents: [echo] });
+    for (const path of ['/acp/docs/guide', '/acp/docs/guide/approvals']) {
+      expect((await app.inject(`${path}/`)).headers.location).toBe(path);
+      const { statusCode, headers, body } = await app.inject(path);
+      expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+      const urls = [...body.matchAll(/ (?:href|src|data-index|data-guide)="(\.\.[^"]*)"/g)];
+      const paths = new Set(urls.map(([, url = '']) => new URL(url, `http://guide${path}`).pathname));
+      expect([...paths].filter((one) => one.startsWith('/acp/assets/')).length).toBeGreaterThanOrEqual(4);
+      for (const one of paths) expect([one, (await app.inject(one)).statusCode]).toEqual([one, 200]);
+    }
+  });
+
+  it('is revalidated each time, answers HEAD, and says which pages there are not', async () => {
+    const app = await server({ docs: true, playground: false });
+    const page = await app.inject('/docs/guide/approvals');
+    expect(page.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'Accept-Encoding' });
+    const again = await app.inject({ url: '/docs/guide/approvals', headers: { 'if-none-match': page.headers.etag } });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+    const head = await app.inject({ method: 'HEAD', url: '/docs/guide/approvals' });
+    expect([head.statusCode, head.body, head.headers.etag]).toEqual([200, '', page.headers.etag]);
+    for (const url of [
+      '/docs/guide/nothing',
+      '/docs/guide/approvals.html',
+      '/docs/guide/overview',
+      '/docs/guide/..%2f',
+    ]) {
+      expect((await app.inject(url)).statusCode, url).toBe(404);
+    }
+  });
+
+  it('may run only its own scripts, and call only its own server', async () => {
+    const app = await server({ docs: true });
+    const { headers, body } = await app.inject('/docs/guide/approvals');
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toContain(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'",
+    );
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    expect(body).not.toMatch(/<script(?![^>]* src=)|<style| style=| on\w+=|src="https?:/);
+  });
+
+  it('can be switched off', async () => {
+    const app = await server({ docs: false });
+    for (const url of ['/docs/guide', '/docs/guide/approvals']) {
+      expect((await app.inject(url)).statusCode, url).toBe(404);
+    }
+  });
+});

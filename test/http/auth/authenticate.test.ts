@@ -46,7 +46,7 @@ describe('a request without credentials', () => {
 
   it('reaches only what is open by name', async () => {
     const { call } = await server({ keys }, { docs: true, playground: true });
-    for (const url of ['/health', '/ready', '/ping', '/', '/docs', '/openapi.json']) {
+    for (const url of ['/health', '/ready', '/ping', '/', '/docs', '/docs/guide', '/openapi.json']) {
       expect([url, (await call(url)).status]).toEqual([url, 200]);
     }
     for (const url of ['/agents', '/agents/echo', '/runs', '/nowhere', '/docs/nowhere', '/metrics']) {

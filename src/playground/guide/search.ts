@@ -1,0 +1,68 @@
+import MiniSearch, { type SearchResult } from 'minisearch';
+import { indexOptions, type Section } from './section-index.ts';
+
+/** Found sections that are shown. */
+const maxFound = 20;
+/** Characters of a section's text that are shown, and those of them that stand before the found word. */
+const maxExcerpt = 180;
+const before = 50;
+
+/** A part of a text, and whether it is a found word. */
+export interface Piece {
+  readonly text: string;
+  readonly found: boolean;
+}
+
+export interface Found {
+  readonly id: string;
+  readonly page: string;
+  readonly heading: readonly Piece[];
+  readonly excerpt: readonly Piece[];
+}
+
+/** Loads the index that the build has made. */
+export async function loadIndex(url: string): Promise<MiniSearch<Section>> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return MiniSearch.loadJSON(await response.text(), indexOptions);
+}
+
+/** The sections that have all words of the query or, where there is none, some of them; the best first. */
+export function find(index: MiniSearch<Section>, query: string): readonly Found[] {
+  const all = index.search(query, { combineWith: 'AND' });
+  return (all.length > 0 ? all : index.search(query)).slice(0, maxFound).map(shown);
+}
+
+// The index keeps the fields of `Section` with each result, for which the library has no type.
+function shown({ id, terms, page, heading, text }: SearchResult): Found {
+  // Words have only letters and digits, so they need no escape. A longer word is found before one that begins it.
+  const words = terms.toSorted((a, b) => b.length - a.length).join('|');
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${words})(?![\\p{L}\\p{N}])`, 'giu');
+  return { id, page, heading: split(heading, pattern), excerpt: split(excerptOf(text, pattern), pattern) };
+}
+
+/** The part of a text that has the most of the found words. */
+function excerptOf(text: string, pattern: RegExp): string {
+  const found = [...text.matchAll(pattern)].map(({ 0: word, index }) => ({ word: word.toLowerCase(), at: index }));
+  let [best, most] = [0, 0];
+  for (const { at } of found) {
+    const words = new Set(
+      found.filter((one) => one.at >= at && one.at < at + maxExcerpt - before).map((one) => one.word),
+    );
+    if (words.size > most) [best, most] = [at, words.size];
+  }
+  const start = best <= before ? 0 : text.lastIndexOf(' ', best - before) + 1;
+  const rest = text.slice(start);
+  const end = rest.length <= maxExcerpt ? rest.length : rest.lastIndexOf(' ', maxExcerpt);
+  return `${start > 0 ? '… ' : ''}${rest.slice(0, end > 0 ? end : maxExcerpt)}${end < rest.length ? ' …' : ''}`;
+}
+
+function split(text: string, pattern: RegExp): Piece[] {
+  const pieces: Piece[] = [];
+  let end = 0;
+  for (const { 0: word, index } of text.matchAll(pattern)) {
+    pieces.push({ text: text.slice(end, index), found: false }, { text: word, found: true });
+    end = index + word.length;
+  }
+  return [...pieces, { text: text.slice(end), found: false }];
+}
