@@ -326,6 +326,7 @@ describe('a group commit with an interval', () => {
     ['data that belongs to the session', (log) => log.attach({ history: ['/resources/1'] })],
     ['an event that is for a hurry', (log) => log.hurry()],
     ['what something waits for', (log) => void log.flushed()],
+    ['more than a model says in that time', (log) => log.append(JSON.stringify('x'.repeat(5_000)))],
   ])('commits %s at once, with the tokens before it', async (_, work) => {
     const { commits, logs } = await paced(60_000);
     const [log] = logs;

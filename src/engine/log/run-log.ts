@@ -48,6 +48,9 @@ interface Waiter {
 
 type Callback = () => void;
 
+/** Characters of one write that no model says within the interval of commits: its run would only wait. */
+const burst = 4 * 1024;
+
 /** For any list that is empty, as `append` adds to none: three lists for each token otherwise. */
 const none: never[] = [];
 
@@ -167,6 +170,7 @@ export class RunLog implements UncommittedLog, Source {
     draft.lines = append(draft.lines, line);
     draft.chars += line.length;
     this.#pendingChars += line.length;
+    if (draft.chars > burst) this.#commits.hurry();
     if (run === undefined) return;
     this.#commits.hurry();
     this.#changed = true;
