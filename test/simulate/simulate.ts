@@ -32,7 +32,7 @@ import type { Violation } from './ledger.ts';
 import { drawPlan, type Plan, planLines, smaller } from './plan.ts';
 import { Random } from './random.ts';
 import { Records } from './records.ts';
-import { judge, openRuns } from './verdicts.ts';
+import { historyMayChange, judge, openRuns } from './verdicts.ts';
 import { type Flaws, World } from './world.ts';
 
 /**
@@ -99,15 +99,22 @@ export async function simulate(plan: Plan, flaws: Flaws = {}, trace?: (line: str
 
 function finish(world: World, plan: Plan, records: Records, clients: readonly Client[]): void {
   const { ledger, server } = world;
-  for (const { run_id, status, queued_at, epoch } of openRuns(world, new Date().toISOString()))
-    ledger.violate(
-      'no run is left open',
-      `${run_id} is ${status}, epoch ${epoch}${queued_at === null ? '' : ', queued'}`,
-    );
+  const parked = new Set<string>();
+  for (const row of openRuns(world, new Date().toISOString())) {
+    const { run_id, status, queued_at, epoch } = row;
+    // An agent that says how long its history is cannot repeat that once a turn of it is deleted.
+    if (row.parked !== null && historyMayChange(world, run_id, plan)) parked.add(run_id);
+    else
+      ledger.violate(
+        'no run is left open',
+        `${run_id} is ${status}, epoch ${epoch}${queued_at === null ? '' : ', queued'}`,
+      );
+  }
   for (const client of clients) {
     for (const { name, run_id, seen, done } of client.readers) {
       const length = server.logs.get(run_id)?.length ?? 0;
-      if (!done) ledger.violate('readers see the whole log', `${name} of ${run_id} has ${seen} of ${length} events`);
+      if (!done && !parked.has(run_id))
+        ledger.violate('readers see the whole log', `${name} of ${run_id} has ${seen} of ${length} events`);
     }
   }
   for (const what of world.overdue()) ledger.violate('every request is answered', what);

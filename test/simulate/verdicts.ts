@@ -39,6 +39,13 @@ function scriptOf(world: World, run_id: string, plan: Plan): Script {
   return client.script;
 }
 
+/** Whether a client of its session deletes turns while the run may read them: its history is another one after a crash. */
+export function historyMayChange(world: World, run_id: string, plan: Plan): boolean {
+  const client = plan.clients.find(({ name }) => name === world.clientOf.get(run_id));
+  const deletes = plan.clients.some((one) => one.deletes !== 'nothing' && one.session === client?.session);
+  return deletes && allActs(scriptOf(world, run_id, plan).acts).some((act) => act.do === 'history');
+}
+
 const reasonOf = ({ error }: Run): string => {
   const data: unknown = error?.data;
   const reason = typeof data === 'object' && data !== null && 'reason' in data ? data.reason : error?.code;
@@ -46,13 +53,14 @@ const reasonOf = ({ error }: Run): string => {
 };
 
 function judgeEnd(
-  { ledger, clientOf, invariants }: World,
+  world: World,
   plan: Plan,
   records: Records,
   run: Run,
   record: RunRecord | undefined,
   { acts, durable }: Script,
 ): void {
+  const { ledger, clientOf, invariants } = world;
   const { run_id, status, session_id = '' } = run;
   const kinds = new Set(allActs(acts).map((act) => act.do));
   const client = plan.clients.find(({ name }) => name === clientOf.get(run_id));
@@ -71,9 +79,8 @@ function judgeEnd(
   if (status !== 'failed') return;
   const reason = reasonOf(run);
   // A message may be removed while the history that names it is read.
-  const deletes = plan.clients.some((one) => one.deletes !== 'nothing' && one.session === client?.session);
   const own =
-    (deletes && kinds.has('history')) || kinds.has('throw') || kinds.has('nonsense') || kinds.has('unstorable');
+    historyMayChange(world, run_id, plan) || kinds.has('throw') || kinds.has('nonsense') || kinds.has('unstorable');
   if (/replay_diverged/.test(reason)) ledger.violate('a replay says the same', `${run_id}: ${reason}`);
   else if (/await_timeout|idle_timeout|run_timeout/.test(reason)) return;
   else if (own) return;
