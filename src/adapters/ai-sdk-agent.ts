@@ -6,7 +6,7 @@ const mark = 'rivulet:usage';
 
 type Settings = Record<string, unknown>;
 
-/** The settings of a `ToolLoopAgent`, which has them, though its types do not say so. Those of another agent are unknown. */
+/** The settings of a `ToolLoopAgent`. Its types do not have the field. Any other agent has no known settings. */
 export const settingsOf = (agent: object): Settings => {
   const settings: unknown = Reflect.get(agent, 'settings');
   return isObject(settings) ? settings : {};
@@ -38,7 +38,7 @@ export function prepared<A extends object>(agent: A, whenCalled: WhenCalled): A 
       ...(isModel && !wantsChunks && { model: telling(model), includeRawChunks: true }),
     },
   ]);
-  // The constructor is that of the agent.
+  // The constructor of the agent has made it.
   return made as A;
 }
 

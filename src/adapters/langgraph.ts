@@ -6,7 +6,15 @@ import { isObject } from '../core/json.ts';
 import { json } from '../core/parts.ts';
 import { replyValue } from '../core/reply.ts';
 import type { Message } from '../schema/message.ts';
-import { contentsOf, conversation, cutOffMessage, endOfMessage, interruptedMessage, urlOf } from './conversation.ts';
+import {
+  contentsOf,
+  conversation,
+  cutOffMessage,
+  endOfMessage,
+  interruptedMessage,
+  noResult,
+  urlOf,
+} from './conversation.ts';
 import { ModelCalls } from './langgraph-calls.ts';
 import { type GraphMessage, type Interrupt, MessageReader, type Piece } from './langgraph-messages.ts';
 
@@ -260,8 +268,7 @@ function repaired(input: unknown, thread: readonly GraphMessage[]): unknown {
   if (!after.every(({ type }) => type === 'tool') || !isObject(input) || !Array.isArray(input.messages)) return input;
   const done = new Set(after.map(({ tool_call_id }) => tool_call_id));
   const open = (thread[last]?.tool_calls ?? []).filter(({ id }) => !done.has(id));
-  const content = 'The run ended before this call had a result. Whether it took effect is unknown.';
-  const results = open.map(({ id, name }) => ({ role: 'tool', tool_call_id: id, name, content }));
+  const results = open.map(({ id, name }) => ({ role: 'tool', tool_call_id: id, name, content: noResult }));
   return { ...input, messages: [...results, ...input.messages] };
 }
 

@@ -19,14 +19,14 @@ const maxLevels = 12;
 type Fields = Record<string, unknown>;
 
 /**
- * Messages in the form of the GenAI conventions, from those of a library: OpenAI's chats, the items of Responses and of the OpenAI
+ * Messages of a library in the form of the GenAI conventions: of OpenAI's chats, the items of Responses and of the OpenAI
  * Agents SDK, and the messages of Anthropic, Gemini, LangChain and the AI SDK. Their fields differ in names alone, so one
  * reading knows them all. What it does not know, it names by its type. Bytes of files are left out.
  */
 export const modelMessages = (messages: readonly unknown[]): ModelMessage[] =>
   messages.slice(-maxMessages).flatMap((message) => messageOf(message) ?? []);
 
-/** Tools in the form of the GenAI conventions, from those of a request. */
+/** The tools of a request in the form of the GenAI conventions. */
 export const modelTools = (tools: readonly unknown[]): ModelTool[] => tools.slice(0, maxMessages).flatMap(toolsOf);
 
 /** The request of a provider by its body: an object, or its JSON. Undefined for a body without messages. */
@@ -187,7 +187,7 @@ function toolsOf(tool: unknown): ModelTool[] {
 /** The id of the call that a piece is, or that its result is for. */
 const callId = ({ tool_call_id, call_id, callId, toolCallId, tool_use_id, id, type }: Fields): string | undefined =>
   [tool_call_id, call_id, callId, toolCallId, tool_use_id].find(isText) ??
-  // An item of Responses has an id of its own beside that of its call.
+  // An item of Responses has an id of its own beside the id of its call.
   (/^tool[-_](use|call)$/.test(String(type)) ? textIn(id) : undefined);
 
 const text = (content: string): ModelPart => ({ type: 'text', content: cut(content, maxText) });

@@ -22,7 +22,7 @@ export function valueTextOf({ parts }: Pick<Message, 'parts'>): { readonly text:
   return { text: parts[index]?.content ?? '', index };
 }
 
-/** The value of a reply. Its type is that of the schema which the reply was checked against. */
+/** The value of a reply. The schema that the reply was checked against describes its type. */
 export const replyValue = ({ message }: Pick<AwaitResume, 'message'>): unknown => parsed(valueTextOf(message).text);
 
 /** The reply with its value. The value is read when it is asked for, because most agents read the text alone. */

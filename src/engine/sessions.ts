@@ -5,11 +5,13 @@ import { fail, RivuletError } from '../core/errors.ts';
 import { reasonOf } from '../core/json.ts';
 import { receiveMessage } from '../core/messages.ts';
 import { sessionIdOf, sessionOwnerOf } from '../core/principal.ts';
-import { isInterrupted } from '../core/run-state.ts';
+import { messagesOf, type RunInput } from '../core/request.ts';
+import { historyOf, isInterrupted } from '../core/run-state.ts';
 import type { Extras, Resource, RunRow, Store } from '../core/store.ts';
 import { Delay, retry } from '../core/timing.ts';
 import { compile, type Validator } from '../core/validate.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
+import type { Run } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import { newId } from './ids.ts';
 import type { IsVisible } from './visible-runs.ts';
@@ -194,6 +196,11 @@ export class Sessions {
       for (const [index, url] of some.entries()) if ((found[index]?.run_id ?? run_id) >= run_id) later.add(url);
     }
     return urls.filter((url) => !later.has(url));
+  }
+
+  /** What a run that ends adds to its session: its input, and what came of it. */
+  turnExtras({ session_id, run_id }: RunKey, input: RunInput, run: Run, now: string): Extras {
+    return this.messageExtras(session_id, run_id, [...messagesOf(input), ...historyOf(run, now)]);
   }
 
   /** Messages as resources, and the history entries that point to them. */

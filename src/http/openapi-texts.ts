@@ -26,7 +26,7 @@ export const descriptions: Readonly<Record<string, string>> = {
     'ended answers 409.',
   runAgain:
     'Makes a run of the caller’s that repeats the events up to `after`, and then goes on live. A durable agent gets the ' +
-    'recorded values of its steps, and does them not again. The run has a session of its own. Where the agent is not ' +
+    'recorded values of its steps, and does not repeat their work. The run has a session of its own. Where the agent is not ' +
     'durable, only 0 and 1 are possible: the same input again.',
   retryRun:
     'Tries a parked run again, whose agent did not repeat what the run had done. Answers at once; the run is parked ' +

@@ -1,10 +1,11 @@
 import { signal } from '@preact/signals';
 import { type Client, ClientError, type Diagnostic } from '../client/client.ts';
+import { backoff } from '../core/timing.ts';
 
 /** Entries and characters that the page keeps of a run; the server has all of them. */
 const maxEntries = 5_000;
 const maxChars = 16 * 1024 * 1024;
-/** Milliseconds between two reads while the run goes on: each is twice as long as the one before. */
+/** Milliseconds between two reads while the run goes on: they grow from the first to the longest. */
 const firstDelay = 500;
 const maxDelay = 15_000;
 
@@ -27,7 +28,7 @@ export class RunDiagnostics {
   #read = -1;
   #wanted = 0;
   #chars = 0;
-  #delay = firstDelay;
+  #reads = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #reading = false;
   /** Whether the next read begins at once. */
@@ -55,13 +56,14 @@ export class RunDiagnostics {
     if (this.#reading || this.#abort.signal.aborted || this.#wanted <= this.#read) return;
     if (this.full.peek() || this.state.peek() === 'forbidden') return;
     if (this.#atOnce) void this.#readNew();
-    else this.#timer ??= setTimeout(() => void this.#readNew(), this.#delay);
+    else this.#timer ??= setTimeout(() => void this.#readNew(), backoff(this.#reads + 1, firstDelay, maxDelay));
   }
 
   async #readNew(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#reading = true;
+    this.#reads += 1;
     this.#atOnce = false;
     this.#read = this.#wanted;
     try {
@@ -76,7 +78,6 @@ export class RunDiagnostics {
     } finally {
       this.#reading = false;
     }
-    this.#delay = Math.min(2 * this.#delay, maxDelay);
     this.#schedule();
   }
 

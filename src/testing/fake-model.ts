@@ -65,7 +65,7 @@ export async function fakeModel(
     }
     const closed = once(response, 'close').then(() => !response.writableFinished);
     try {
-      // The type is that of the client under test.
+      // The client under test sends a body of this type.
       const body = (await json(incoming)) as FakeModelRequest['body'];
       const request = { headers: incoming.headers, body, closed };
       requests.push(request);

@@ -16,7 +16,6 @@ export const genAi = {
   toolName: 'gen_ai.tool.name',
   toolCallId: 'gen_ai.tool.call.id',
   toolType: 'gen_ai.tool.type',
-  toolDefinitions: 'gen_ai.tool.definitions',
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',
   firstChunk: 'gen_ai.response.time_to_first_chunk',

@@ -48,7 +48,8 @@ export class StepSpan implements WorkSpan {
 }
 
 /** Adds the span of a call of a model, after its end. */
-export function addModelCall({ api, tracer, content }: SpanTools, call: ModelCallReport, parent: Otel.Context): void {
+export function addModelCall(tools: SpanTools, call: ModelCallReport, parent: Otel.Context): void {
+  const { api, tracer, content } = tools;
   const { model, provider, started, firstToken, ended = Date.now(), error } = call;
   const span = tracer.startSpan(
     `chat ${model}`,
@@ -71,10 +72,6 @@ export function addModelCall({ api, tracer, content }: SpanTools, call: ModelCal
     },
     parent,
   );
-  if (error !== undefined) {
-    const { code, message } = errorOf(error);
-    span.setAttribute(errorType, code);
-    span.setStatus({ code: api.SpanStatusCode.ERROR, message });
-  }
+  if (error !== undefined) setError(span, tools, errorOf(error));
   span.end(ended);
 }

@@ -387,7 +387,7 @@ class ContextCalls {
 interface StepOptions<T> {
   readonly again?: ((before: readonly T[]) => ObservableInput<T>) | undefined;
   readonly mayCleanUp?: () => boolean;
-  /** The span of its work. Default: that of a step. */
+  /** The span of its work. Default: the span of a step. */
   readonly span?: () => WorkSpan | undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Recorder } from './recorder.ts';
 
 /** Entries that one execution may keep. */
 const maxEntries = 2_000;
-/** Characters of JSON that one execution may keep, and of them those of one model call, and of one line of the log. */
+/** Characters of JSON that one execution may keep in all, of one model call, and of one line of the log. */
 const maxChars = 4 * 1024 * 1024;
 const maxCallChars = 512 * 1024;
 const maxLogChars = 2_000;

@@ -5,7 +5,7 @@ import { errorOf, fail, isOwnError, type RivuletError } from '../../core/errors.
 import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
 import { messagesOf, type RunInput, requestOf } from '../../core/request.ts';
-import { historyOf, isFinal, isSettled } from '../../core/run-state.ts';
+import { isFinal, isSettled } from '../../core/run-state.ts';
 import type { Extras } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event, GenericEvent } from '../../schema/event.ts';
@@ -482,9 +482,7 @@ export class Execution implements Observer<AgentOutput>, Output {
   #addToHistory(status: 'completed' | 'failed' | 'cancelled'): void {
     if (status !== 'completed') this.#recorder.endReplay();
     const { sessions, now } = this.#services;
-    const { row } = this.log;
-    const messages = [...messagesOf(this.#input), ...historyOf({ ...this.run, status }, now())];
-    this.log.attach(sessions.messageExtras(row.session_id, row.run_id, messages));
+    this.log.attach(sessions.turnExtras(this.log.row, this.#input, { ...this.run, status }, now()));
   }
 
   /** Every end of an execution comes here. From now on the agent's output is ignored, and it can start no work. */

@@ -63,8 +63,8 @@ export class GroupCommit {
   #lastError: unknown;
   /** Whether a round is scheduled or under way. */
   #running = false;
-  /** While the next round waits for the interval. */
-  #timer: NodeJS.Timeout | undefined;
+  /** The next round waits for the interval. */
+  readonly #interval = new Delay();
   /** Whether something pending must not wait for the interval. */
   #urgent = false;
   /** When the last commit began: `performance.now`. */
@@ -116,18 +116,14 @@ export class GroupCommit {
   /** Everything that is pending is committed at the end of this turn: not only tokens, or something waits for it. */
   hurry(): void {
     this.#urgent = true;
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#begin();
+    this.#interval.end();
   }
 
   #begin(): void {
     const { interval = 0 } = this.#options;
     const rest = interval === 0 || this.#urgent ? 0 : this.#lastBegan + interval - performance.now();
-    this.#timer = rest > 0 ? setTimeout(this.#run, rest) : undefined;
-    // setImmediate, not a microtask: an async generator yields its tokens in separate microtasks,
-    // and all of them belong into one commit.
-    if (this.#timer === undefined) setImmediate(this.#run);
+    if (rest > 0) void this.#interval.wait(rest).then(this.#atEndOfTurn);
+    else this.#atEndOfTurn();
   }
 
   /** Resolves when no writes are pending; those that the store did not commit in time are dropped. */
@@ -139,11 +135,16 @@ export class GroupCommit {
   readonly #run = (): void => void this.#commitRound();
 
   /**
+   * setImmediate, not a microtask: an async generator yields its tokens in separate microtasks, and all of them belong into
+   * one commit.
+   */
+  readonly #atEndOfTurn = (): void => void setImmediate(this.#run);
+
+  /**
    * Commits everything that is pending. Never rejects: each log receives its own errors. One promise for the round and one
    * of the store, because each turn of the event loop comes here while tokens are streamed.
    */
   async #commitRound(): Promise<void> {
-    this.#timer = undefined;
     this.#urgent = false;
     let failures = 0;
     for (const groups of this.#cut(this.#takeGroups())) {

@@ -7,13 +7,13 @@ import { fold, isFinal } from '../../core/run-state.ts';
 import type { RunRow } from '../../core/store.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
-import { isJournalEntry, type JournalEntry } from '../execution/replay.ts';
+import type { JournalEntry } from '../execution/replay.ts';
 import { newId } from '../ids.ts';
-import { isDiagnosticLine } from '../log/diagnostic-lines.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import type { HistoryMark } from '../sessions.ts';
 import { type AcceptedRun, checkRoom, newRow, newRun, type RunOptions, startWhenDurable } from './create.ts';
+import { journalOf } from './executor.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -92,15 +92,11 @@ const nothing: Recorded = { events: [], journal: [] };
 async function recordedUntil({ store }: RunServices, source: RunRow, after: number): Promise<Recorded> {
   const { run_id, status, last } = source;
   const beforeEnd = isFinal(status) ? last - 1 : last;
-  const [lines, journal] = await Promise.all([
+  const [lines, all] = await Promise.all([
     readLines(store, { ...source, last: Math.min(after, beforeEnd) }, 1),
-    store.journal(run_id),
+    journalOf(store, run_id),
   ]);
   const events = lines.map((line) => parseLine<Event>(run_id, line));
-  const all = journal
-    .filter((line) => !isDiagnosticLine(line))
-    .map((line) => parseLine<object>(run_id, line))
-    .filter(isJournalEntry);
   // An agent that completes ends its open message and the run at once.
   const isClosed = status === 'completed' && after >= beforeEnd && events.at(-1)?.type === 'message.completed';
   if (isClosed && all.every(({ at }) => at < beforeEnd)) events.pop();

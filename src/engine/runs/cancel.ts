@@ -1,6 +1,5 @@
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
-import { messagesOf } from '../../core/request.ts';
-import { historyOf, isFinal } from '../../core/run-state.ts';
+import { isFinal } from '../../core/run-state.ts';
 import { type Extras, type RunRow, rowAfter, type Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
@@ -137,9 +136,8 @@ export async function endStoredRun(services: RunServices, row: RunRow, error?: E
 /** What the end of a run adds to the history of its session, as an execution does. */
 async function historyExtras({ store, executions }: RunServices, { row }: Write, run: Run): Promise<Extras> {
   const { run_id, session_id, status } = row;
-  const input = messagesOf((await store.input(run_id)) ?? []);
-  const messages = [...input, ...historyOf({ ...run, status }, executions.now())];
-  return executions.sessions.messageExtras(session_id, run_id, messages);
+  const input = (await store.input(run_id)) ?? [];
+  return executions.sessions.turnExtras({ session_id, run_id }, input, { ...run, status }, executions.now());
 }
 
 /**

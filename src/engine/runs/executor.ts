@@ -372,7 +372,7 @@ async function readStored(store: Store, row: RunRow): Promise<{ run: Run; input:
 const mayCleanUp = ({ tier, last }: RunRow): boolean => tier === 'durable' && last > 1;
 
 /** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
-const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> =>
+export const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> =>
   (await store.journal(run_id))
     .filter((line) => !isDiagnosticLine(line))
     .map((line) => parseLine<object>(run_id, line))

@@ -3,7 +3,7 @@ import { indexOptions, type Section } from './section-index.ts';
 
 /** Found sections that are shown. */
 const maxFound = 20;
-/** Characters of a section's text that are shown, and those of them that stand before the found word. */
+/** Characters of a section's text that are shown, and how many of them stand before the found word. */
 const maxExcerpt = 180;
 const before = 50;
 

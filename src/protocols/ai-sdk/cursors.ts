@@ -34,7 +34,7 @@ export async function openTurnOf(own: Access, agent_name: string, id: string): P
   const turn = await turnOf(own, agent_name, id);
   if (turn === undefined) return undefined;
   const [newest] = (await own.runs({ session_id: sessionIdFor(id) }, undefined, 1)).runs;
-  // An id that names a run is that of no session.
+  // An id that names a run names no session.
   const { run_id, status }: RunSummary = JSON.parse(newest ?? (await own.details(turn.run_id)));
   return run_id === turn.run_id && !isFinal(status) ? turn : undefined;
 }
