@@ -36,7 +36,6 @@ const v8Flags = [
 
 const isolated = [
   'test/simulate/*.test.ts',
-  'test/cli/resident-run.test.ts',
   'test/core/collections.test.ts',
   'test/core/flat.test.ts',
   'test/engine/queued-heap.test.ts',

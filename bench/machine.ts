@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { cpus, release, type } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const packages = ['fastify', 'rxjs', '@photostructure/sqlite', 'ioredis', 'pg', 'bullmq'];
+const packages = ['fastify', 'rxjs', '@photostructure/sqlite', 'ioredis', 'pg'];
 const peers = [
   '@ag-ui/encoder',
   '@a2a-js/sdk',

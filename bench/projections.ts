@@ -17,8 +17,8 @@ import type {
   ResponseStreamEvent,
 } from 'openai/resources/responses/responses';
 import { z } from 'zod';
-import type { Batch } from '../src/core/store.ts';
-import { eventFrames } from '../src/http/respond.ts';
+import type { Batch } from '../src/core/ports/run-store.ts';
+import { eventFrames } from '../src/http/requests/respond.ts';
 import { type Projection, Projector } from '../src/http/sse/projection.ts';
 import type { Event } from '../src/index.ts';
 import { a2aFrames } from '../src/protocols/a2a/projection.ts';

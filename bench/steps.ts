@@ -60,10 +60,7 @@ async function clear(count: number): Promise<void> {
   redis.disconnect();
   const postgres = new Client(postgresUrl);
   await postgres.connect();
-  for (let n = 1; n <= count; n += 1)
-    await postgres.query(
-      `DROP SCHEMA IF EXISTS ${prefix}_${n} CASCADE; DROP SCHEMA IF EXISTS ${prefix}_${n}_queue CASCADE`,
-    );
+  for (let n = 1; n <= count; n += 1) await postgres.query(`DROP SCHEMA IF EXISTS ${prefix}_${n} CASCADE`);
   await postgres.end();
 }
 

@@ -1,5 +1,3 @@
-export type { Backend, BackendOptions } from './backend.ts';
-export { openBackend } from './backend.ts';
 export type { ClientErrorFields } from './client/client-error.ts';
 export { ClientError } from './client/client-error.ts';
 export type { Events, OpenReader } from './client/events.ts';
@@ -24,19 +22,25 @@ export type {
   AgentOutput,
   AgentResult,
   AgentSession,
+  AnyResult,
   Awaitable,
   AwaitOptions,
   Callbag,
   Continues,
+  FunctionReturning,
   IfBusy,
+  IfRight,
+  NotAgentOutput,
   OnDisconnect,
   ToolOptions,
+  WrongOutput,
 } from './core/agent.ts';
 export { defineAgent, EndOfWork } from './core/agent.ts';
-export type { Dispatcher, Execute, Lease, Released } from './core/dispatcher.ts';
 export { AgentError } from './core/errors.ts';
 export { file } from './core/file.ts';
 export type { ModelCallReport } from './core/model-call.ts';
+export type { HasText, PatchOperation } from './core/parts.ts';
+export { citation, json, progress, sharedState, statePatch, textOf, trajectory } from './core/parts.ts';
 export type {
   Delivery,
   DeliveryFilter,
@@ -45,11 +49,36 @@ export type {
   Outbox,
   PendingDeliveries,
   UrlFailures,
-} from './core/outbox.ts';
-export type { HasText, PatchOperation } from './core/parts.ts';
-export { citation, json, progress, sharedState, statePatch, textOf, trajectory } from './core/parts.ts';
+} from './core/ports/outbox.ts';
+export type { QuotaRule, QuotaState, Quotas } from './core/ports/quotas.ts';
+export type { RunClaims } from './core/ports/run-claims.ts';
+export type {
+  AgentFigures,
+  OpenRuns,
+  RunFilter,
+  RunLists,
+  StatusFilter,
+  StatusPosition,
+} from './core/ports/run-lists.ts';
+export type {
+  Batch,
+  Extras,
+  Key,
+  Outcome,
+  Rejected,
+  RunNotification,
+  RunRow,
+  RunStore,
+  SharedColumn,
+  TargetsChanged,
+  Watch,
+  When,
+  Write,
+  WrittenRow,
+} from './core/ports/run-store.ts';
+export type { Resource, SessionRow, SessionStore } from './core/ports/session-store.ts';
+export type { Cutoffs, Store } from './core/ports/store.ts';
 export type { Principal, Scope } from './core/principal.ts';
-export type { QuotaRule, QuotaState, Quotas } from './core/quotas.ts';
 export type { AgentReply, ValueOf } from './core/reply.ts';
 export type { AgentRequest, ClientTool, RunInput } from './core/request.ts';
 export {
@@ -66,43 +95,18 @@ export {
   transitions,
 } from './core/run-state.ts';
 export { approvalParts, type Said, type SaidCall, saidIn } from './core/said.ts';
-export type {
-  AgentFigures,
-  Batch,
-  Extras,
-  Key,
-  OpenRuns,
-  Outcome,
-  Rejected,
-  Resource,
-  Retention,
-  RunFilter,
-  RunNotification,
-  RunRow,
-  SessionRow,
-  StatusFilter,
-  StatusPosition,
-  Store,
-  TargetsChanged,
-  When,
-  Write,
-  WrittenRow,
-} from './core/store.ts';
 export type { ToolResult } from './core/tool-calls.ts';
+export type { Hosted } from './engine/agents/registry.ts';
+export { Registry } from './engine/agents/registry.ts';
+export type { Dispatcher, Execute, Place } from './engine/dispatch/dispatcher.ts';
 export type { Limits, RunTtlByOwner } from './engine/limits.ts';
-export type { Hosted } from './engine/registry.ts';
-export { Registry } from './engine/registry.ts';
-export type { NameOptions } from './http/allowed-origins.ts';
 export type { Authenticate, AuthOptions, AuthRequest } from './http/auth/credentials.ts';
 export type { JwtOptions } from './http/auth/jwt.ts';
 export type { KeyRecord } from './http/auth/key-records.ts';
-export type { ConnectionLimits, HttpLimits } from './http/limits.ts';
+export type { ConnectionLimits, HttpLimits } from './http/limits/limits.ts';
 export type { MetricsAddress } from './http/metrics/metrics-server.ts';
-export type { ForeignOptions } from './http/remote-fetch.ts';
-export type { CustomPrincipal } from './in-process.ts';
-export type { ProtocolName, ServedProtocols } from './protocols.ts';
-export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './runtime.ts';
-export { createRuntime } from './runtime.ts';
+export type { ForeignOptions } from './http/outbound/remote-fetch.ts';
+export type { NameOptions } from './http/pages/allowed-origins.ts';
 export * from './schema/agent.ts';
 export * from './schema/api.ts';
 export * from './schema/diagnostic.ts';
@@ -113,6 +117,12 @@ export * from './schema/run.ts';
 export * from './schema/scalars.ts';
 export * from './schema/session.ts';
 export * from './schema/webhook.ts';
+export type { Backend, OnWarning } from './server/backend.ts';
+export { openBackend } from './server/backend.ts';
+export type { CustomPrincipal } from './server/in-process.ts';
+export type { ProtocolName, ServedProtocols } from './server/protocols.ts';
+export type { HostOptions, Runtime, RuntimeLog, RuntimeOptions } from './server/runtime.ts';
+export { createRuntime } from './server/runtime.ts';
 export type {
   ListenerOptions,
   RivuletOptions,
@@ -120,5 +130,5 @@ export type {
   RuntimeServingOptions,
   ServerOptions,
   ServingOptions,
-} from './server.ts';
-export { createServer, rivulet } from './server.ts';
+} from './server/server.ts';
+export { createServer, rivulet } from './server/server.ts';

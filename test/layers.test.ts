@@ -4,86 +4,60 @@ import { describe, expect, it } from 'vitest';
 
 const src = resolve(import.meta.dirname, '../src');
 
+/** What a run is: values on the wire, and rules without input or output. */
+const rules = ['core', 'schema'];
+/** The lowest rooms of the engine. `base` is the files beside its rooms. */
+const base = ['engine/base', 'engine/agents', 'engine/store', 'engine/time', ...rules];
+const reading = ['engine/changes', 'engine/log', ...base];
+const running = ['engine/runs', 'engine/execution', 'engine/dispatch', 'engine/webhooks', ...reading];
+/** What stands behind a server: each of these implements a port of `core/ports`. */
+const behind = ['stores', 'quotas', 'tracing'];
+
 /** The rooms that each room may import; an arrow that is not listed points up. */
 const rooms: Record<string, string[]> = {
   schema: [],
   core: ['schema'],
-  // `engine.ts` and `access.ts` are the doors; the files beside it that no room owns lie at the bottom.
-  'engine/base': ['core', 'schema'],
-  'engine/log': ['engine/base', 'core', 'schema'],
-  'engine/changes': ['engine/log', 'engine/base', 'core', 'schema'],
-  'engine/execution': ['engine/log', 'engine/base', 'core', 'schema'],
-  'engine/runs': ['engine/execution', 'engine/log', 'engine/base', 'core', 'schema'],
-  'engine/webhooks': ['engine/base', 'core', 'schema'],
-  'engine/cluster': [
-    'engine/runs',
-    'engine/execution',
-    'engine/changes',
-    'engine/log',
-    'engine/base',
-    'core',
-    'schema',
-  ],
-  engine: [
-    'engine/webhooks',
-    'engine/cluster',
-    'engine/runs',
-    'engine/execution',
-    'engine/changes',
-    'engine/log',
-    'engine/base',
-    'core',
-    'schema',
-  ],
+  'engine/time': [],
+  'engine/agents': rules,
+  'engine/store': rules,
+  'engine/dispatch': ['engine/time', ...rules],
+  'engine/base': ['engine/store', ...rules],
+  'engine/log': base,
+  'engine/changes': ['engine/log', ...base],
+  'engine/execution': ['engine/log', ...base],
+  'engine/runs': ['engine/execution', 'engine/dispatch', 'engine/log', 'engine/webhooks', ...base],
+  'engine/webhooks': base,
+  'engine/cluster': running,
+  // The entries of the engine (`engine.ts`, `access.ts`) and its parts (`services.ts`).
+  engine: ['engine/cluster', ...running],
   // The one way to get a connection to PostgreSQL.
   postgres: [],
-  stores: ['postgres', 'core', 'schema'],
-  dispatchers: ['postgres', 'core', 'schema'],
-  // The counters of callers.
-  quotas: ['postgres', 'core', 'schema'],
+  stores: ['postgres', ...rules],
+  // Quotas take the URL of a store.
+  quotas: ['stores', 'postgres', ...rules],
   // The port of traces, over OpenTelemetry.
-  tracing: ['core', 'schema'],
-  http: ['engine', 'engine/webhooks', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
-  protocols: ['http', 'engine', 'engine/runs', 'engine/changes', 'engine/log', 'engine/base', 'core', 'schema'],
+  tracing: rules,
+  http: ['engine', 'engine/webhooks', 'engine/cluster', 'engine/runs', ...reading],
+  protocols: ['http', 'engine', 'engine/runs', ...reading],
   // Agents of other libraries; they know no more of Rivulet than any agent does.
-  adapters: ['core', 'schema'],
+  adapters: rules,
   // Agents that ask a model by themselves.
-  llm: ['core', 'schema'],
-  client: ['core', 'schema'],
+  llm: rules,
+  client: rules,
   // Agents and tools of other servers.
-  remote: ['client', 'http', 'engine/base', 'core', 'schema', '.'],
+  remote: ['client', 'http', 'engine/base', 'engine/agents', ...rules],
   react: ['client'],
   // Parsing of Markdown that grows, for the page and the terminal.
   markdown: [],
-  playground: ['client', 'markdown', 'core', 'schema'],
-  cli: [
-    'client',
-    'markdown',
-    'protocols',
-    'http',
-    'engine',
-    'engine/base',
-    'stores',
-    'dispatchers',
-    'core',
-    'schema',
-    '.',
-  ],
-  testing: ['client', 'engine', 'engine/base', 'stores', 'dispatchers', 'core', 'schema'],
-  '.': [
-    'client',
-    'protocols',
-    'http',
-    'engine',
-    'engine/log',
-    'engine/base',
-    'stores',
-    'dispatchers',
-    'quotas',
-    'tracing',
-    'core',
-    'schema',
-  ],
+  // The form of a question's reply, for the page and the terminal.
+  forms: rules,
+  playground: ['client', 'forms', 'markdown', ...rules],
+  // A server of all the rooms below: its routes, its lifetime, and the same agents without HTTP.
+  server: ['client', 'protocols', 'http', 'engine', 'engine/dispatch', 'engine/log', ...base, ...behind],
+  testing: ['client', 'engine', ...base, 'stores'],
+  cli: ['server', 'client', 'forms', 'markdown', 'http', 'engine', ...base, 'stores'],
+  // `index.ts`: what the package exports.
+  '.': ['server', 'client', 'http', 'engine/dispatch', ...base],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
@@ -91,7 +65,8 @@ const textOf = (file: string): string => readFileSync(join(src, file), 'utf8');
 const roomOf = (file: string): string => {
   const [folder = '', name = '', ...deeper] = file.split('/');
   if (name === '') return '.';
-  if (folder !== 'engine' || ['engine/engine.ts', 'engine/access.ts', 'engine/parts.ts'].includes(file)) return folder;
+  if (folder !== 'engine' || ['engine/engine.ts', 'engine/access.ts', 'engine/services.ts'].includes(file))
+    return folder;
   return deeper.length > 0 ? `engine/${name}` : 'engine/base';
 };
 

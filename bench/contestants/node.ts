@@ -1,5 +1,4 @@
 /** One of several nodes with one store: `node URL executes|serves [LEASE]`. Also reports its number of commits. */
-import { openDispatcher } from '../../dist/dispatchers/open.js';
 import { createServer } from '../../dist/index.js';
 import { openStore } from '../../dist/stores/open.js';
 import { agents } from './agents.ts';
@@ -17,7 +16,6 @@ const limits = { lease: Number(lease) };
 const app = await createServer({
   agents,
   store,
-  dispatcher: await openDispatcher(url, { slots: 10_000, lease: limits.lease, onError: console.error }),
   worker: role !== 'serves',
   limits,
   docs: false,

@@ -3,9 +3,8 @@
  * in the file that it names.
  */
 import { openSync, writeSync } from 'node:fs';
-import { keepObjectsYoung } from '../../dist/cli/heap.js';
-import { LineBuffer } from '../../dist/cli/line-buffer.js';
-import { beginResidentRun } from '../../dist/cli/resident-run.js';
+import { keepObjectsYoung } from '../../dist/cli/serving/heap.js';
+import { LineBuffer } from '../../dist/cli/terminal/log.js';
 import { recordOf } from '../../dist/http/auth/key-records.js';
 import { createServer } from '../../dist/index.js';
 import { agents } from './agents.ts';
@@ -33,5 +32,4 @@ const operated = (lines: string) => ({
 });
 const app = await createServer({ agents, store, docs: false, ...(file === undefined ? {} : operated(file)) });
 await app.listen({ port: 0, host: '127.0.0.1' });
-await beginResidentRun();
 report(Number(new URL(app.listeningOrigin).port));

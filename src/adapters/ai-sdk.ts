@@ -19,8 +19,7 @@ import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
-import { prepared, resultOf, settingsOf, usageIn } from './ai-sdk-agent.ts';
-import { type Asked, ModelCalls } from './ai-sdk-calls.ts';
+import { type Asked, ModelCalls, prepared, resultOf, settingsOf, usageIn } from './ai-sdk-model.ts';
 import {
   type Call,
   callsCutOff,

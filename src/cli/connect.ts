@@ -1,14 +1,14 @@
 import { type Client, createClient } from '../client/client.ts';
-import { terminal } from './terminal.ts';
+import { ClientError } from '../client/client-error.ts';
+import { UsageError } from './exit-codes.ts';
+import { suggestion } from './terminal/format.ts';
+import { noteIfSlow, terminal } from './terminal/terminal.ts';
 
 export interface Connection {
   readonly url: string;
   readonly token?: string | undefined;
   readonly header: [string, string][];
 }
-
-/** Milliseconds without response headers after which a note is printed. */
-const slowResponse = 5_000;
 
 /**
  * A client of the server that the options name. Prints a note for each lost connection and for each slow response.
@@ -30,17 +30,10 @@ export function connect({ url, token, header }: Connection, retries = 0): Client
     url: server.href,
     token,
     headers,
-    fetch: async (...request) => {
-      const timer = setTimeout(
-        () => terminal.note(`No response from ${server.host} yet; still waiting.`, 'yellow'),
-        slowResponse,
-      );
-      try {
-        return await fetch(...request);
-      } finally {
-        clearTimeout(timer);
-      }
-    },
+    fetch: (...request) =>
+      noteIfSlow(fetch(...request), () =>
+        terminal.note(`No response from ${server.host} yet; still waiting.`, 'yellow'),
+      ),
     reconnect: {
       retries,
       firstRetries: retries,
@@ -52,4 +45,16 @@ export function connect({ url, token, header }: Connection, retries = 0): Client
         ),
     },
   });
+}
+
+/** Calls a server about an agent. @throws UsageError with a similar name, where there is no such agent */
+export async function withAgent<T>(client: Client, agent: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.status !== 404) throw error;
+    const names = (await client.agents()).map(({ name }) => name);
+    if (names.includes(agent)) throw error;
+    throw new UsageError(`${error.message}${suggestion(agent, names)}`);
+  }
 }

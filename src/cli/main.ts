@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { exit } from './exit-codes.ts';
 import { execute } from './program.ts';
-import { terminal } from './terminal.ts';
+import { terminal } from './terminal/terminal.ts';
 
 // Other users see the arguments of a process; a title replaces them.
 if (process.argv.some((argument) => argument.startsWith('--token'))) process.title = 'rivulet';

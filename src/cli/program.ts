@@ -1,14 +1,15 @@
 import { Command, CommanderError, Option } from 'commander';
 import { ClientError } from '../client/client-error.ts';
+import { messageOf } from '../core/json.ts';
 import { transitions } from '../core/run-state.ts';
-import { version } from '../version.ts';
-import { readEnvFile } from './env-file.ts';
+import { version } from '../http/version.ts';
 import { examplesHelp } from './examples.ts';
 import { exit, exitCodesHelp, UsageError } from './exit-codes.ts';
-import { addConnectionOptions, addFollowOptions, count, eventId, list, paths } from './options.ts';
-import { addServing, addSettings, type Resolved, resolveSettings } from './resolve-settings.ts';
-import type { Settings } from './settings.ts';
-import { terminal } from './terminal.ts';
+import { readEnvFile } from './settings/env-file.ts';
+import { addConnectionOptions, addFollowOptions, count, eventId, list, paths } from './settings/options.ts';
+import { addServing, addSettings, type Resolved, resolveSettings } from './settings/resolve-settings.ts';
+import type { Settings } from './settings/settings.ts';
+import { terminal } from './terminal/terminal.ts';
 
 /** The action of a command. The command's module is imported only when the command is used. */
 const action =
@@ -51,7 +52,7 @@ function program(): Command {
     .description('Run an agent and stream its output; - reads the text from stdin')
     .option('--file <path>', 'add a file to the input; repeatable', paths, [])
     .option('--session <id>', 'continue this session')
-    .action(action(async () => (await import('./commands/run.ts')).run));
+    .action(action(async () => (await import('./commands/follow.ts')).run));
   addFollowOptions(command.command('chat <agent>'))
     .description('Talk with an agent in one session; /help lists what can be typed')
     .option('--session <id>', 'continue this session')
@@ -60,31 +61,31 @@ function program(): Command {
     .addOption(asJson())
     .description('Follow a run: its past events first, then new ones')
     .option('--after <id>', 'start after the event with this number', eventId, 0)
-    .action(action(async () => (await import('./commands/watch.ts')).watch));
+    .action(action(async () => (await import('./commands/follow.ts')).watch));
   addFollowOptions(command.command('resume <run-id> [text]'))
     .addOption(asJson())
     .description(
       'Reply to a run that awaits, and follow it; - reads the reply from stdin, no text asks on the terminal',
     )
-    .action(action(async () => (await import('./commands/resume.ts')).resume));
+    .action(action(async () => (await import('./commands/follow.ts')).resume));
   addConnectionOptions(command.command('cancel <run-id>'))
     .description('Cancel a run')
-    .action(action(async () => (await import('./commands/cancel.ts')).cancel));
+    .action(action(async () => (await import('./commands/calls.ts')).cancel));
   addConnectionOptions(command.command('retry <run-id>'))
     .description('Try a parked run again, with the agents that the server has now')
-    .action(action(async () => (await import('./commands/retry.ts')).retry));
+    .action(action(async () => (await import('./commands/calls.ts')).retry));
   addConnectionOptions(command.command('erase'))
     .description('Erase all runs, sessions and messages of an owner')
     .option('--owner <owner>', 'an owner such as key:alice, with a token that has the scope admin; default: the caller')
     .option('--yes', 'do not ask')
-    .action(action(async () => (await import('./commands/erase.ts')).erase));
+    .action(action(async () => (await import('./commands/calls.ts')).erase));
   addConnectionOptions(command.command('record <run-id>'))
     .description('Print the log of a run as a fixture for tests')
-    .action(action(async () => (await import('./commands/record.ts')).record));
+    .action(action(async () => (await import('./commands/calls.ts')).record));
   addConnectionOptions(command.command('agents [name]'))
     .description('List agents, or the addresses of one for the clients of each protocol')
     .option('--json', 'print manifests as lines of JSON')
-    .action(action(async () => (await import('./commands/agents.ts')).agents));
+    .action(action(async () => (await import('./commands/calls.ts')).agents));
   addConnectionOptions(command.command('runs'))
     .description('List runs, newest first')
     .option('--agent <name>', 'only runs of this agent')
@@ -167,7 +168,7 @@ export async function execute(args: readonly string[]): Promise<void> {
 function failed(error: unknown): number {
   // commander has printed its error, or the help, already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exit.completed : exit.usage;
-  terminal.error(`rivulet: ${error instanceof Error ? error.message : String(error)}`);
+  terminal.error(`rivulet: ${messageOf(error)}`);
   if (error instanceof UsageError) return exit.usage;
   if (!(error instanceof ClientError)) return exit.failed;
   if (error.status === 401) terminal.error('RIVULET_TOKEN or --token has the key or token that is sent.');

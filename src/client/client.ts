@@ -47,10 +47,10 @@ export type { Question, Run, RunDetails, RunStatus, RunSummary } from '../schema
 export type { Session } from '../schema/session.ts';
 export { ClientError } from './client-error.ts';
 export type { Events } from './events.ts';
-export { fileOf } from './file-of.ts';
 export type { Break, FollowOptions, Reconnect, RunsFilter } from './follow.ts';
 export type { HttpOptions } from './http.ts';
 export type { Input, PartInput, Reply } from './input.ts';
+export { fileOf } from './input.ts';
 export { messages, messageText, parts, text, toRun } from './operators.ts';
 export type {
   AgainOptions,

@@ -1,5 +1,6 @@
 import { firstValueFrom, fromEvent, fromEventPattern, merge, takeUntil, timer } from 'rxjs';
 import { isFinal, isSettled } from '../core/run-state.ts';
+import { backoff, spread } from '../core/timing.ts';
 import type { RunsQuery } from '../schema/api.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunSummary } from '../schema/run.ts';
@@ -169,9 +170,9 @@ export async function* eventsOf(
       // The key of a POST makes one run of both.
       if (begins && !isFeed && isLost(error)) limit ||= Math.min(1, retries);
       if (failures > (retryAfter === undefined ? limit : retries)) throw error;
-      const backOff = Math.min((retry || 1_000) * 2 ** (failures - 1), maxDelay);
-      // Never sooner than the server asks. The random part spreads the clients that wait for the same server.
-      const wait = Math.max(minDelay, retry, retryAfter ?? 0, backOff) * (1 + Math.random() / 2);
+      const backOff = backoff(failures, retry || 1_000, maxDelay);
+      // Never sooner than the server asks.
+      const wait = spread(Math.max(minDelay, retry, retryAfter ?? 0, backOff));
       const delay = Math.min(wait, longest);
       onBreak({ error, attempt: failures, delay });
       const sooner = merge(

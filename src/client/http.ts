@@ -38,8 +38,6 @@ const maxBytes = 64 * 1024 * 1024;
 /** Bytes of an error response that are read: enough for an Error object. */
 const maxErrorBytes = 64 * 1024;
 
-const never = new AbortController().signal;
-
 /** Sends requests to one server. A call fails with a ClientError, or with the signal's reason. */
 export class Http {
   readonly #base: URL;
@@ -63,11 +61,7 @@ export class Http {
    * Resolves to the response when its headers have arrived with a 2xx status. `path` is relative to the server's URL.
    * @throws TypeError where the body is not JSON, or a header cannot be sent
    */
-  async send(
-    method: Method,
-    path: string,
-    { body, headers = {}, signal = never }: HttpRequest = {},
-  ): Promise<Response> {
+  async send(method: Method, path: string, { body, headers = {}, signal }: HttpRequest = {}): Promise<Response> {
     // Before all that may be tried again: no attempt could send it.
     const json = body === undefined ? undefined : JSON.stringify(body);
     const own = new Headers(defined(headers));
@@ -75,7 +69,7 @@ export class Http {
       const all = await this.#configuredHeaders();
       for (const [name, value] of own) all.set(name, value);
       if (json !== undefined) all.set('Content-Type', 'application/json');
-      const idleTimeout = new IdleTimeout(signal, this.#timeout + Math.ceil((json?.length ?? 0) / slowUpload));
+      const idleTimeout = new IdleTimeout(this.#timeout + Math.ceil((json?.length ?? 0) / slowUpload), signal);
       // Browsers refuse fetch with another `this`, so it is not called as a member.
       const fetch = this.#fetch;
       const pending = fetch(new URL(path, this.#base), {
@@ -99,7 +93,7 @@ export class Http {
   /** @throws ClientError `not_understood` if the response does not have the shape */
   async json<T>(method: Method, path: string, shape: Shape<T>, request: HttpRequest = {}): Promise<T> {
     const response = await this.send(method, path, request);
-    const text = await readText(response, new IdleTimeout(request.signal ?? never, this.#timeout), maxBytes);
+    const text = await readText(response, new IdleTimeout(this.#timeout, request.signal), maxBytes);
     try {
       const value = JSON.parse(text);
       if (shape(value)) return value;

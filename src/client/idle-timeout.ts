@@ -14,8 +14,9 @@ export class IdleTimeout {
   readonly signal: AbortSignal;
 
   /** `milliseconds` may be Infinity. */
-  constructor(outer: AbortSignal, milliseconds: number) {
-    this.signal = AbortSignal.any([outer, this.#expired.signal]);
+  constructor(milliseconds: number, outer?: AbortSignal) {
+    // Not with one signal for all that have no outer one: on Node 20, `any` leaves an entry with its sources for good.
+    this.signal = outer === undefined ? this.#expired.signal : AbortSignal.any([outer, this.#expired.signal]);
     this.#milliseconds = Math.min(milliseconds, maxDelay);
   }
 

@@ -1,4 +1,4 @@
-import { json } from '../core/parts.ts';
+import { artifact, json } from '../core/parts.ts';
 import type { MessageInput, MessagePart } from '../schema/message.ts';
 
 /** A string is a part of plain text. */
@@ -37,3 +37,10 @@ export function toReply(reply: Reply): MessageInput {
   if (!isList(reply) && isMessage(reply)) return reply;
   return { role: 'user', parts: (isList(reply) ? reply : [reply]).map(toPart) };
 }
+
+/**
+ * A file that a user has chosen or dropped, as a part of the input. UTF-8 is sent as text, other bytes in base64. Its type
+ * is the one that the browser has found. The server refuses an input larger than its limits.
+ */
+export const fileOf = async (file: File): Promise<MessagePart> =>
+  artifact(file.name, new Uint8Array(await file.arrayBuffer()), file.type || undefined);

@@ -1,4 +1,5 @@
 import { distinctUntilChanged, filter, map, mergeMap, type OperatorFunction, pipe, scan, tap } from 'rxjs';
+import { isText } from '../core/media-types.ts';
 import { reduce } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
@@ -64,16 +65,8 @@ function appendText({ text, separator }: TextState, event: Event): TextState {
 }
 
 /** The text of a part of the answer; empty for artifacts, data and steps. */
-export const answerText = ({
-  name,
-  content = '',
-  content_type = 'text/',
-  content_encoding,
-  metadata,
-}: MessagePart): string =>
-  (name ?? (content_encoding === 'base64' || metadata?.kind === 'trajectory' || !content_type.startsWith('text/')))
-    ? ''
-    : content;
+export const answerText = (part: MessagePart): string =>
+  part.name || part.metadata?.kind === 'trajectory' || !isText(part) ? '' : part.content;
 
 /** The text of a message, without artifacts, data and steps. */
 export const messageText = ({ parts }: Pick<Message, 'parts'>): string => parts.map(answerText).join('');

@@ -170,5 +170,4 @@ export const repeating = ({ after, idempotency_key }: AgainOptions, key?: string
 });
 
 // Not randomUUID, which browsers have on https only.
-export const newKey = (): string =>
-  crypto.getRandomValues(new Uint8Array(16)).reduce((key, byte) => key + byte.toString(16).padStart(2, '0'), '');
+export const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');

@@ -52,6 +52,10 @@ export type IfBusy = 'parallel' | 'enqueue' | 'reject' | 'interrupt';
 /** As the header has it: the number of `grace` is in seconds. */
 export type OnDisconnect = 'continue' | 'cancel' | `grace=${number}`;
 
+/** Whether a text is a disconnect policy. */
+export const isOnDisconnect = (text: string): text is OnDisconnect =>
+  text === 'continue' || text === 'cancel' || /^grace=\d{1,6}(\.\d{1,3})?$/.test(text);
+
 export interface AwaitOptions<Schema extends object = Record<string, unknown>> {
   /**
    * A JSON Schema for the reply: for its JSON part, or else its text. A reply that does not fit is refused. With a schema of
@@ -232,6 +236,45 @@ export type Callbag = (start: 0, sink: never) => unknown;
 
 export type AgentFunction = (input: Message[], context: AgentContext) => AgentResult;
 
+/** What the compiler misses in a wrong function: its message names the type of the values that are no output. */
+export interface NotAgentOutput<Value> {
+  readonly 'an agent emits only AgentOutput': Value;
+}
+
+/** The values of a result that are no output. */
+export type WrongOutput<Result> = Result extends AgentOutput
+  ? never
+  : Result extends PromiseLike<infer Value>
+    ? WrongOutput<Value>
+    : Result extends ObservableInput<infer Value>
+      ? Exclude<Value, AgentOutput>
+      : Result;
+
+/** Any result. Its members of `AgentResult` keep `type: 'generic'` and other literals of an Observable's values. */
+// biome-ignore lint/suspicious/noConfusingVoidType: the result of a function without `return`
+export type AnyResult = AgentResult | object | number | boolean | bigint | symbol | null | undefined | void;
+
+/** `AnyResult` itself is what the compiler knows while the function is being typed. */
+export type IfRight<Result, Type, Otherwise = never> = [AnyResult] extends [Result]
+  ? Type
+  : [Result] extends [AgentResult]
+    ? Type
+    : Otherwise;
+
+/**
+ * A function of an agent, as `defineAgent` takes it. A wrong result is compared with `NotAgentOutput` alone: the message of a
+ * comparison with `AgentResult` has up to eleven lines. The types of iterables and promises tell the compiler what the
+ * function emits before its result is known, so that literals stay and editors complete the fields of a part.
+ */
+export type FunctionReturning<Result> = (
+  input: Message[],
+  context: AgentContext,
+) =>
+  | IfRight<Result, Iterable<AgentOutput>>
+  | IfRight<Result, AsyncIterable<AgentOutput>>
+  | PromiseLike<IfRight<Result, AgentOutput | ObservableInput<AgentOutput>>>
+  | IfRight<Result, AgentResult, Result & NotAgentOutput<WrongOutput<Result>>>;
+
 export interface Agent {
   readonly manifest: AgentManifest;
   readonly run: AgentFunction;
@@ -244,6 +287,11 @@ let checkManifest: Validator<AgentManifestInput> | undefined;
  * Makes an agent of a manifest and a function. A string that the function returns is one text part.
  * @throws RivuletError `validation_failed` that names the field of the manifest or of the options
  */
+export function defineAgent<Result extends AnyResult>(
+  manifest: AgentManifestInput,
+  run: FunctionReturning<Result>,
+  options?: AgentOptions,
+): Agent;
 export function defineAgent(manifest: AgentManifestInput, run: AgentFunction, options: AgentOptions = {}): Agent {
   checkManifest ??= compile(AgentManifestInput, 'manifest');
   const { metadata, ...rest } = checkManifest(plain(manifest));

@@ -38,7 +38,11 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
     if (typeof output !== 'object') throw misplaced(typeof output);
     const data = copyOf(output, 'output');
     if (!isObject(data)) throw misplaced(kindOf(output, data));
-    if ('generic' in data && data.type === 'generic') return checks().generic(data);
+    if ('generic' in data && data.type === 'generic') {
+      // Other fields are left out: an event with a `run` or a `part` is of another type.
+      const { type, generic } = checks().generic(data);
+      return { type, generic };
+    }
     if ('parts' in data) {
       const message = receiveMessage(checks().message(data), 'message', now);
       // A called agent's message keeps its role. Only the message decides, so that a replay decides alike.

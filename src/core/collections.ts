@@ -15,6 +15,9 @@ export function roomForOne(): string[] {
   return list;
 }
 
+/** The order of texts by their UTF-16 units, as databases sort ids. */
+export const compareText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
+
 /** Unordered set with O(1) removal. Unlike `Set`, it does not retain old backing tables; see `BoxedMap`. */
 export class UnorderedSet<T> {
   readonly #members: { readonly one: T; at: number }[] = [];
@@ -39,6 +42,28 @@ export class UnorderedSet<T> {
   /** A copy of the members; removals during an iteration do not change it. */
   all(): T[] {
     return this.#members.map(({ one }) => one);
+  }
+}
+
+/** Counts by key. A key whose count is zero takes no memory. */
+export class Counts {
+  readonly #counts = new Map<string, number>();
+  #total = 0;
+
+  /** The sum of all counts. */
+  get total(): number {
+    return this.#total;
+  }
+
+  of(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  add(key: string, more: number): void {
+    const count = this.of(key) + more;
+    if (count > 0) this.#counts.set(key, count);
+    else this.#counts.delete(key);
+    this.#total += more;
   }
 }
 

@@ -110,6 +110,22 @@ class Copier {
   }
 }
 
+/** Texts of JSON.stringify have no other form of these keys. */
+const suspicious = /"(?:__proto__|constructor)":/;
+
+/**
+ * The value of a JSON text, where `hostile` stands for each value under a key that could change the prototype of an object
+ * which is copied key by key. Texts of clients may have such keys, and so may the results of tools.
+ */
+export function parsedWithout<T>(text: string, hostile: () => undefined): T {
+  if (!suspicious.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value: unknown) => {
+    const isHostile =
+      key === '__proto__' || (key === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype'));
+    return isHostile ? hostile() : value;
+  });
+}
+
 function setProperty(target: { [key: string]: Json }, key: string, value: Json): void {
   // Assigning to this key would set the prototype.
   if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true });
@@ -126,6 +142,9 @@ export function reasonOf(thrown: unknown): string {
     return 'no reason given';
   }
 }
+
+/** The whole message of an error, also of a thrown value that is none. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** A text of at most so many characters; a longer one ends with `…`. Has no half of a surrogate pair. */
 export function cut(text: string, chars: number): string {

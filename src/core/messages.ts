@@ -3,6 +3,7 @@ import type { Message, MessageInput, MessagePart } from '../schema/message.ts';
 import { DateTime } from '../schema/scalars.ts';
 import { fail } from './errors.ts';
 import { cut } from './json.ts';
+import { covers, isText } from './media-types.ts';
 
 const withType = (part: MessagePart): MessagePart =>
   part.content_type === undefined ? { content_type: 'text/plain', ...part } : part;
@@ -54,30 +55,17 @@ const untidy = /[^ -~]| {2}/;
 export function titleOf(messages: readonly Message[]): string {
   let text = '';
   for (const { parts } of messages)
-    for (const { content_type = 'text/plain', content = '', content_encoding = 'plain' } of parts) {
+    for (const part of parts) {
       if (text.length > titleLength) break;
-      if (content_encoding === 'plain' && content_type.startsWith('text/'))
-        text += ` ${content.slice(0, 4 * titleLength)}`;
+      if (isText(part)) text += ` ${part.content.slice(0, 4 * titleLength)}`;
     }
   const line = (untidy.test(text) ? text.replace(/[\s\p{C}]+/gu, ' ') : text).trim();
-  return line.length <= titleLength ? line : `${line.slice(0, titleLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+  return cut(line, titleLength);
 }
 
 /** A message with one text part. */
 export function textMessage(role: string, content: string, now: string): Message {
   return { role, parts: [{ content_type: 'text/plain', content }], created_at: now, completed_at: now };
-}
-
-const essence = (type: string): string => (type.split(';', 1)[0] ?? '').trim().toLowerCase();
-
-/** Whether a media type is covered by a range such as `text/*`, `*` or `application/json`. */
-export function covers(range: string, type: string): boolean {
-  // Most agents accept everything.
-  if (range === '*/*') return true;
-  const wanted = essence(range);
-  if (wanted === '*/*' || wanted === '*') return true;
-  const got = essence(type);
-  return wanted.endsWith('/*') ? got.startsWith(wanted.slice(0, -1)) : got === wanted;
 }
 
 /**

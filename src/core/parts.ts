@@ -3,6 +3,7 @@ import type { CitationMetadata, MessageInput, MessagePart, TrajectoryMetadata } 
 import type { AwaitRequest } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { isObject } from './json.ts';
+import { isProse, isTextType } from './media-types.ts';
 
 /** Says where a stretch of the message's text comes from. Indexes count characters over the message's text parts. */
 export const citation = (source: Omit<CitationMetadata, 'kind'>): MessagePart => ({
@@ -98,15 +99,12 @@ export function textOf(said: HasText | readonly HasText[]): string {
   }
   if ('generic' in said) return '';
   if ('parts' in said) return said.parts.map(textOf).join('');
-  const { content = '', content_type = 'text/plain', content_encoding, metadata } = said;
+  const { content = '', content_encoding, metadata } = said;
   if (metadata?.kind === 'trajectory') return '';
   if (content_encoding !== 'base64') return content;
-  if (!/^text\//i.test(content_type)) return '';
+  if (!isTextType(said)) return '';
   return new TextDecoder().decode(Uint8Array.from(atob(content), (char) => char.charCodeAt(0)));
 }
-
-const isPlain = ({ content_type = 'text/plain', name }: MessagePart): boolean =>
-  name === undefined && content_type.startsWith('text/plain');
 
 /** The text of a question, as people read it: a blank line is around each part that is no plain text, such as JSON. */
 export function questionText({ message }: Pick<AwaitRequest, 'message'>): string {
@@ -115,7 +113,7 @@ export function questionText({ message }: Pick<AwaitRequest, 'message'>): string
   for (const part of message.parts) {
     const text = textOf(part);
     if (text === '') continue;
-    const isNext = before !== undefined && !(isPlain(before) && isPlain(part));
+    const isNext = before !== undefined && !(isProse(before) && isProse(part));
     all += isNext ? `\n\n${text}` : text;
     before = part;
   }

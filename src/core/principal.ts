@@ -34,19 +34,8 @@ export const operator: Principal = { id: 'operator', kind: 'anonymous', scopes: 
 /** A caller without credentials, where authentication is on: it sees what is public. */
 export const visitor: Principal = { id: 'visitor', kind: 'anonymous', scopes: [] };
 
-/** Every request asks several times. Keys and known tokens have one principal for all of their requests. */
-const owners = new WeakMap<Principal, string | null>();
-
 /** What a principal owns is stored under this text, which has no spaces; null where authentication is off. */
-export function ownerOf(principal: Principal): string | null {
-  const known = owners.get(principal);
-  if (known !== undefined) return known;
-  const owner = ownerText(principal);
-  owners.set(principal, owner);
-  return owner;
-}
-
-function ownerText({ id, kind, tenant }: Principal): string | null {
+export function ownerOf({ id, kind, tenant }: Principal): string | null {
   if (tenant !== undefined) return `tenant:${encodeURIComponent(tenant)}`;
   return kind === 'anonymous' ? null : `${kind}:${encodeURIComponent(id)}`;
 }

@@ -1,5 +1,5 @@
 import { fail } from './errors.ts';
-import type { RunRow } from './store.ts';
+import type { RunRow } from './ports/run-store.ts';
 
 /** What gets the changes of status of a run. */
 export interface PushTarget {
@@ -12,8 +12,6 @@ export interface PushTarget {
   readonly form?: string;
   /** What the receiver knows the run's conversation by, where that is not its session. */
   readonly conversation?: string;
-  /** Of a node with readers: from then on, without a renewal, the node has died or its time of grace is over. */
-  readonly until?: string;
   /** Secrets of the receiver, which only its own requests carry. */
   readonly token?: string;
   readonly authentication?: { readonly scheme: string; readonly credentials?: string };
@@ -35,13 +33,6 @@ export interface PushForm {
   readonly headersOf: (target: PushTarget) => Readonly<Record<string, string>>;
 }
 
-/** The form of the targets that are nodes with readers of the run. Nothing is sent to them. */
-export const readersForm = 'readers';
-/** The form of the nodes whose last reader has disconnected, and may come back. Nothing is sent to them either. */
-export const disconnectedForm = 'disconnected';
-
-const isNode = ({ form }: PushTarget): boolean => form === readersForm || form === disconnectedForm;
-
 /** By the name of the form. */
 export type PushForms = Readonly<Record<string, PushForm>>;
 
@@ -57,8 +48,7 @@ export const targetsOf = ({ targets }: Pick<RunRow, 'targets'>): PushTarget[] =>
 /** Targets as a row has them; null for none. @throws RivuletError `validation_failed` where there are too many */
 export function encodeTargets(targets: readonly PushTarget[]): string | null {
   const text = targets.length === 0 ? null : JSON.stringify(targets);
-  const receivers = targets.filter((target) => !isNode(target));
-  if (receivers.length > maxTargets || (text?.length ?? 0) > maxChars) {
+  if (targets.length > maxTargets || (text?.length ?? 0) > maxChars) {
     const most = `expected at most ${maxTargets} targets of a run, and ${maxChars} characters of all; remove one`;
     throw fail('validation_failed', 'url', most);
   }

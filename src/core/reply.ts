@@ -2,6 +2,7 @@ import type { Static, TSchema } from '@sinclair/typebox';
 import type { Message } from '../schema/message.ts';
 import type { AwaitResume } from '../schema/run.ts';
 import { parsed } from './json.ts';
+import { isJsonType } from './media-types.ts';
 
 /** The type of a value that a TypeBox schema describes; `unknown` for any other JSON Schema. */
 export type ValueOf<Schema> = Schema extends TSchema ? Static<Schema> : unknown;
@@ -17,7 +18,7 @@ export interface AgentReply<Value = unknown> extends AwaitResume {
 
 /** The text of a reply that has its value: of its JSON part, whose number is `index`, or else all of its text. */
 export function valueTextOf({ parts }: Pick<Message, 'parts'>): { readonly text: string; readonly index?: number } {
-  const index = parts.findIndex(({ content_type }) => /^application\/([\w.-]+\+)?json\b/i.test(content_type ?? ''));
+  const index = parts.findIndex((part) => isJsonType(part));
   if (index < 0) return { text: parts.map(({ content }) => content ?? '').join('') };
   return { text: parts[index]?.content ?? '', index };
 }

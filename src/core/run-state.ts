@@ -3,6 +3,7 @@ import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { AwaitResume, Question, Run, RunStatus, RunUsage } from '../schema/run.ts';
 import { runStatuses } from '../schema/statuses.ts';
 import { append } from './collections.ts';
+import { isPlainText } from './media-types.ts';
 
 /** The allowed transitions of a run's status. */
 export const transitions: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
@@ -66,6 +67,7 @@ export const cutOffOf = ({ finish_reason }: Pick<Message, 'finish_reason'>): Cut
  * The cost of a token does not grow with the run. `reduce` does the same without changing the Run.
  */
 export function fold(run: Run, event: Event): Run {
+  if ('run' in event) return runAfter(run, event.run);
   switch (event.type) {
     case 'message.created': {
       const { completed_at: _, ...open } = event.message;
@@ -83,11 +85,12 @@ export function fold(run: Run, event: Event): Run {
       return run;
     case 'generic':
     case 'error':
-      return run;
+      break;
     default:
-      // An event type of a newer server may have no run.
-      return 'run' in event ? runAfter(run, event.run) : run;
+      // A newer server may have more types.
+      event satisfies never;
   }
+  return run;
 }
 
 /** Only the final event carries output and questions; after any other run event, the Run keeps those that it has. */
@@ -151,18 +154,6 @@ export function reduce(run: Run, event: Event): Run {
     output[output.length - 1] = { ...last, parts };
   }
   return fold({ ...run, output }, event);
-}
-
-/** Whether a part has nothing but plain text: consecutive parts of this kind are joined. */
-function isPlainText(part: MessagePart): part is MessagePart & { content: string } {
-  if (typeof part.content !== 'string') return false;
-  for (const key in part) {
-    if (key === 'content') continue;
-    if (key === 'content_type' && part.content_type === 'text/plain') continue;
-    if (key === 'content_encoding' && part.content_encoding === 'plain') continue;
-    return false;
-  }
-  return true;
 }
 
 /**

@@ -1,5 +1,8 @@
 import { fail, RivuletError } from '../core/errors.ts';
-import type { Delivery, DeliveryFilter } from '../core/outbox.ts';
+import type { Delivery, DeliveryFilter } from '../core/ports/outbox.ts';
+import type { RunFilter, StatusPosition } from '../core/ports/run-lists.ts';
+import type { Key, RunRow } from '../core/ports/run-store.ts';
+import type { Resource } from '../core/ports/session-store.ts';
 import {
   hasScope,
   mayAccess,
@@ -11,19 +14,33 @@ import {
   sessionOwnerOf,
 } from '../core/principal.ts';
 import type { PushTarget } from '../core/push-targets.ts';
-import type { AgentRequest } from '../core/request.ts';
-import type { Resource, RunFilter, RunRow, StatusPosition } from '../core/store.ts';
+import { type AgentRequest, messagesOf, type RunInput, requestOf } from '../core/request.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErasedData, RunCreateRequest } from '../schema/api.ts';
 import type { AwaitResumeInput } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
+import { manifestsOf } from './agents/registry.ts';
 import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
-import type { AgentStatusFilter, Engine, RunsByStatusTime } from './engine.ts';
+import type { Services } from './cluster/sync.ts';
+import { isCheckpoint } from './log/checkpoint.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
-import type { RunStream } from './log/run-stream.ts';
-import { charsKept, type ReadBudget, unlimited } from './read-budget.ts';
-import type { AcceptedRun, RunOptions } from './runs/create.ts';
-import type { IsVisible, VisibleRuns } from './visible-runs.ts';
+import { diagnosticIn, isDiagnosticLine } from './log/diagnostic-lines.ts';
+import { RunStream } from './log/run-stream.ts';
+import { runAgain } from './runs/again.ts';
+import { cancelRun } from './runs/cancel.ts';
+import { type AcceptedRun, createRun, type RunOptions } from './runs/create.ts';
+import {
+  type AgentStatusFilter,
+  listByStatusTime,
+  listRuns,
+  type RunPage,
+  type RunsByStatusTime,
+} from './runs/lists.ts';
+import { dropRuns, eraseOwner, removeRun, removeSession } from './runs/remove.ts';
+import { resumeRun } from './runs/resume.ts';
+import { retryRun } from './runs/retry.ts';
+import { charsKept, type ReadBudget, unlimited } from './store/read-budget.ts';
+import type { IsVisible, VisibleRuns } from './store/visible-runs.ts';
 import type { DeliveryPage } from './webhooks/webhooks.ts';
 
 /** `keeps: false` where the caller keeps no event: it writes each to its client, or reads only its head. */
@@ -32,22 +49,23 @@ export interface AccessCursorOptions extends CursorOptions {
 }
 
 /**
- * The engine as one principal may use it: protocols and callers in this process know no other. What another owner has
- * is answered like what does not exist, after the same reads of the store, so that neither text nor time tells of it.
- * What it reads for a request counts against the budget of that request.
+ * The runs, sessions and agents of an engine, as one principal may use them. Each operation is allowed here, and done in
+ * `runs/`. What another owner has is answered like what does not exist, after the same reads of the store, so that neither
+ * text nor time tells of it. What is read for a request counts against the budget of that request. The JSON that it
+ * returns is durable: no caller sees what the store could still lose.
  */
 export class Access {
   readonly principal: Principal;
-  readonly #engine: Engine;
+  readonly #services: Services;
   readonly #owner: string | null;
   readonly #isAdmin: boolean;
   /** Tells which agents the principal may see; undefined where it may see all. */
   readonly #isVisible: IsVisible | undefined;
   readonly #budget: ReadBudget;
 
-  constructor(engine: Engine, principal: Principal, budget = unlimited) {
+  constructor(services: Services, principal: Principal, budget = unlimited) {
     this.principal = principal;
-    this.#engine = engine;
+    this.#services = services;
     this.#budget = budget;
     this.#owner = ownerOf(principal);
     this.#isAdmin = hasScope(principal, 'admin');
@@ -55,119 +73,154 @@ export class Access {
   }
 
   /** What another principal may do. */
-  as(principal: Principal): Access {
-    return new Access(this.#engine, principal, this.#budget);
+  as(principal: Principal, budget = this.#budget): Access {
+    return new Access(this.#services, principal, budget);
   }
 
-  /** @throws RivuletError `scope_missing`, and as `createRun` */
+  /**
+   * Creates a run and starts it, now or after the earlier runs of its session. @throws RivuletError `scope_missing`, and
+   * as `createRun`
+   */
   create(request: RunCreateRequest, options: RunOptions = {}): Promise<AcceptedRun> {
     this.#checkAgent(request.agent_name);
-    return this.#engine.create(request, { ...options, principal: this.principal });
+    return createRun(this.#services, request, { ...options, principal: this.principal });
   }
 
-  /** A reply lets the agent go on, so it needs what its start needs. @throws as `create`, and as `resumeRun` */
+  /**
+   * Accepts the reply to the question of an awaiting run. It lets the agent go on, so it needs what its start needs.
+   * @throws as `create`, and as `resumeRun`
+   */
   async resume(run_id: string, input: AwaitResumeInput, options: RunOptions = {}): Promise<AcceptedRun> {
     // Where every run may be seen, the check costs nothing.
-    if (!this.#seesAll) this.#checkAgent(await this.#agentOf(run_id));
-    return this.#engine.resume(run_id, input, { ...options, principal: this.principal });
+    if (!this.#seesAll) this.#checkAgent(await this.check(run_id));
+    return resumeRun(this.#services, run_id, input, { ...options, principal: this.principal });
   }
 
   /** Makes a run of the caller's. @throws as `create`, and as `runAgain` */
   async again(run_id: string, after: number, options: RunOptions = {}): Promise<AcceptedRun> {
-    this.#checkAgent(await this.#agentOf(run_id));
-    return this.#engine.again(run_id, after, { ...options, principal: this.principal });
+    this.#checkAgent(await this.check(run_id));
+    return runAgain(this.#services, run_id, after, { ...options, principal: this.principal });
   }
 
   /** The run that a request with an idempotency key has made or resumed; undefined where the key is not kept. */
-  findKey(scope: string, key: string): Promise<{ readonly run_id: string; readonly after: number } | undefined> {
-    return this.#engine.findKey(scope, key, this.principal);
+  findKey(scope: string, key: string): Promise<Pick<Key, 'run_id' | 'after'> | undefined> {
+    return this.#services.idempotency.find(scope, this.principal, key);
   }
 
   /** @throws as `cancelRun` */
-  cancel(run_id: string, question?: string): Promise<string> {
-    return this.#within(run_id, () => this.#engine.cancel(run_id, question));
+  cancel(run_id: string, question?: string, reason?: string): Promise<string> {
+    return this.#within(run_id, () => cancelRun(this.#services, run_id, question, reason));
   }
 
   /** @throws as `retryRun` */
   retry(run_id: string): Promise<string> {
-    return this.#within(run_id, () => this.#engine.retry(run_id));
+    return this.#within(run_id, () => retryRun(this.#services, run_id));
   }
 
   /** Checks that the principal may read a run. Returns the name of its agent. @throws RivuletError `run_unknown`, `log_removed` */
   check(run_id: string): Promise<string> {
-    return this.#agentOf(run_id);
+    return this.#services.active.check(run_id, this.#sees);
   }
 
-  /** The Run with its input, as JSON. @throws RivuletError `run_unknown`, `log_removed` */
+  /** The Run as JSON. @throws RivuletError `run_unknown`, `log_removed` */
+  run(run_id: string): Promise<string> {
+    return this.#budget.read(() => this.#within(run_id, () => this.#services.active.json(run_id)));
+  }
+
+  /** The Run with its input, as JSON. @throws as `run` */
   details(run_id: string): Promise<string> {
-    return this.#budget.read(() => this.#within(run_id, () => this.#engine.details(run_id)));
+    const { active } = this.#services;
+    return this.#budget.read(() =>
+      this.#within(run_id, async () => {
+        const run = await active.json(run_id);
+        return `{"input":${JSON.stringify(messagesOf(await this.#inputOf(run_id)))},${run.slice(1)}`;
+      }),
+    );
   }
 
   /**
-   * See `Engine.diagnostics`. What models were told is the operator's, so that only `admin` reads it.
+   * A page of what a run keeps for the search for a fault, as JSON, oldest first: after so many entries, up to `chars`
+   * characters. `next`: how many entries come before the next page, if there is one. What models were told is the
+   * operator's, so that only `admin` reads it.
    * @throws RivuletError `scope_missing`, `run_unknown`, `log_removed`
    */
   async diagnostics(run_id: string, after: number, chars: number): Promise<{ diagnostics: string[]; next?: number }> {
-    await this.#agentOf(run_id);
+    await this.check(run_id);
     if (!this.#isAdmin) throw fail('scope_missing', 'admin');
-    const page = await this.#engine.diagnostics(run_id, after, chars);
-    for (const diagnostic of page.diagnostics) this.count(diagnostic);
-    return page;
+    const lines = (await this.#services.store.journal(run_id)).filter(isDiagnosticLine).slice(after);
+    let left = chars;
+    const fitting = lines.findIndex((line, index) => {
+      left -= line.length;
+      return left < 0 && index > 0;
+    });
+    const diagnostics = (fitting < 0 ? lines : lines.slice(0, fitting)).map(diagnosticIn);
+    for (const diagnostic of diagnostics) this.count(diagnostic);
+    return { diagnostics, ...(fitting >= 0 && { next: after + fitting }) };
   }
 
   /** What the request of a run said beside its messages. @throws RivuletError `run_unknown`, `log_removed` */
   request(run_id: string): Promise<AgentRequest> {
-    return this.#within(run_id, () => this.#engine.request(run_id));
+    return this.#within(run_id, async () => requestOf(await this.#inputOf(run_id)));
   }
 
-  /** The Run as JSON, as of the event with which it began to await. @throws as `details` */
+  /** The Run as JSON, as of the event with which it began to await. @throws as `run` */
   runAt(run_id: string, event_id: number): Promise<string> {
-    return this.#budget.read(() => this.#within(run_id, () => this.#engine.runAt(run_id, event_id)));
+    return this.#budget.read(() => this.#within(run_id, () => this.#services.active.jsonAt(run_id, event_id)));
   }
 
   /** A page of the principal's runs; `admin` gets those of all owners, or of the one that the filter names. */
-  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<{ runs: string[]; next?: string }> {
-    const page = await this.#engine.runs(this.#visible(filter), before, limit);
+  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunPage> {
+    const page = await listRuns(this.#services, this.#visible(filter), before, limit);
     for (const run of page.runs) this.count(run);
     return page;
   }
 
-  /** A page of the runs that `runs` lists, by the time of their status. See `Engine.runsByStatusTime`. */
+  /** A page of the runs that `runs` lists, by the time of their status. See `listByStatusTime`. */
   async runsByStatusTime(
     filter: AgentStatusFilter,
     after: StatusPosition | undefined,
     limit: number,
   ): Promise<RunsByStatusTime> {
-    const page = await this.#engine.runsByStatusTime(this.#visible(filter), after, limit);
+    const page = await listByStatusTime(this.#services, this.#visible(filter), after, limit);
     for (const run of page.runs) this.count(run);
     return page;
   }
 
-  /** The feed of the runs that `runs` lists. The caller closes the reader. @throws RivuletError `store_unavailable` */
+  /**
+   * The states of the runs that `runs` lists, as of now or since a position, then each change. The caller closes the
+   * reader. @throws RivuletError `store_unavailable`
+   */
   watchRuns(filter: RunFilter, options: ChangesOptions): Promise<ChangeReader> {
-    return this.#engine.watchRuns(this.#visible(filter), options);
+    return this.#services.changes.open(this.#visible(filter), options);
   }
 
-  /** @throws RivuletError `run_unknown`, `not_final` */
+  /** Deletes a final run, its log and its messages. @throws RivuletError `run_unknown`, `log_removed`, `not_final` */
   remove(run_id: string): Promise<void> {
-    return this.#within(run_id, () => this.#engine.remove(run_id));
+    return this.#within(run_id, () => removeRun(this.#services, run_id));
   }
 
   /** See `dropRuns`. @throws RivuletError `run_unknown`, `log_removed`, `not_final` */
   async drop(run_ids: readonly string[], cancels: boolean): Promise<void> {
-    for (const run_id of run_ids) await this.#agentOf(run_id);
-    return this.#engine.drop(run_ids, cancels);
+    for (const run_id of run_ids) await this.check(run_id);
+    return dropRuns(this.#services, run_ids, cancels);
   }
 
-  /** @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid` */
+  /**
+   * The run stream of any run, live or stored: history after a cursor first, then live.
+   * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`
+   */
   async stream(run_id: string, options: AccessCursorOptions = {}): Promise<RunStream> {
     await this.#budget.turn();
-    return this.#within(run_id, () => this.#engine.stream(run_id, this.#counting(options)));
+    const { active } = this.#services;
+    return this.#within(run_id, async () => {
+      const source = await active.find(run_id, options.seen ?? options.after);
+      return new RunStream(() => active.cursor(source, this.#counting(options)));
+    });
   }
 
   /** A cursor on the run stream; the caller closes it. @throws as `stream` */
   openCursor(run_id: string, options: AccessCursorOptions = {}): Promise<Cursor> {
-    return this.#within(run_id, () => this.#engine.openCursor(run_id, this.#counting(options)));
+    return this.#within(run_id, () => this.#services.active.openCursor(run_id, this.#counting(options)));
   }
 
   /** Counts a text that the caller keeps. Returns the text. @throws RivuletError `read_too_large`, `too_many_own_reads`, `too_busy` */
@@ -199,15 +252,24 @@ export class Access {
     return { found };
   }
 
-  /** See `ConnectedReaders.connect`. */
-  connectReader(cursor: Cursor): (disconnected: boolean) => void {
-    return this.#engine.connectReader(cursor);
+  /**
+   * A client reads a run, whose policy decides what happens when the last client disconnects. See
+   * `ConnectedReaders.connect`.
+   */
+  connectReader({ run_id, on_disconnect }: Cursor): (disconnected: boolean) => void {
+    const { active, dispatcher, readers } = this.#services;
+    // A run that executes here and is not durable ends with this process, where no other one has the store.
+    const isKept = dispatcher.shared || active.local(run_id)?.durable !== false;
+    return readers.connect(run_id, on_disconnect, isKept);
   }
 
-  /** @throws RivuletError `agent_unknown` */
+  /** The manifest of an agent, with the figures of the runs that the principal sees. @throws RivuletError `agent_unknown` */
   async manifest(name: string): Promise<AgentManifest> {
     if (!mayUseAgent(this.principal, name)) throw fail('agent_unknown', name.slice(0, 100));
-    return this.#engine.manifest(name, this.#figuresOf);
+    const { store, executions } = this.#services;
+    const [manifest] = await manifestsOf(store, [executions.registry.get(name)], this.#figuresOf);
+    if (manifest === undefined) throw fail('agent_unknown', name);
+    return manifest;
   }
 
   /** Whether the principal may see an agent, and has the scopes that the agent asks for. */
@@ -217,40 +279,50 @@ export class Access {
 
   /** The manifests of the agents that the principal may run, by name, with the figures of its own runs. */
   manifests(limit: number, offset: number): Promise<AgentManifest[]> {
-    const mayUse = (name: string): boolean => mayUseAgent(this.principal, name);
-    return this.#engine.manifests(limit, offset, mayUse, this.#figuresOf);
+    const { store, executions } = this.#services;
+    const agents = executions.registry.list().filter(({ manifest }) => mayUseAgent(this.principal, manifest.name));
+    return manifestsOf(store, agents.slice(offset, offset + limit), this.#figuresOf);
   }
 
   /** The manifests of the agents that the principal may run, by name, without figures: they cost no read of the store. */
   tools(): AgentManifest[] {
-    return this.#engine.tools().filter(({ name }) => mayUseAgent(this.principal, name));
+    const { registry } = this.#services.executions;
+    const manifests = registry.list().map(({ manifest }) => manifest);
+    return manifests.filter(({ name }) => mayUseAgent(this.principal, name));
   }
 
   /** Milliseconds for which the principal's final runs of an agent are kept; Infinity for no limit. */
   keptFor(agent_name: string): number {
-    return this.#engine.keptFor(agent_name, this.#owner);
+    return this.#services.retention.keptFor(agent_name, this.#owner);
   }
 
   /** The agent that is offered as a tool of this name; undefined where there is none for the principal. */
   tool(name: string): AgentManifest | undefined {
-    const manifest = this.#engine.tool(name);
+    const manifest = this.#services.executions.registry.findTool(name)?.manifest;
     return manifest !== undefined && mayUseAgent(this.principal, manifest.name) ? manifest : undefined;
   }
 
   /** The principal's session; `admin` may name another owner. @throws RivuletError `session_unknown` */
   async session(session_id: string, owner?: string): Promise<Session> {
-    return this.#engine.session(this.#sessionKey(session_id, owner), this.#isVisible);
+    return this.#services.sessions.describe(this.#sessionKey(session_id, owner), this.#isVisible);
   }
 
-  /** See `Engine.removeSession`. @throws RivuletError `session_unknown`, `not_final` */
+  /** See `removeSession`. @throws RivuletError `session_unknown`, `not_final` */
   async removeSession(session_id: string, owner?: string): Promise<void> {
-    return this.#engine.removeSession(this.#sessionKey(session_id, owner), this.#isVisible);
+    return removeSession(this.#services, this.#sessionKey(session_id, owner), this.#isVisible);
   }
 
   /** @throws RivuletError `resource_unknown` */
   async resource(resource_id: string): Promise<Resource> {
-    const resource = await this.#engine.resource(resource_id, this.#isVisible);
-    if (!mayAccess(this.principal, sessionOwnerOf(resource.session_id))) throw fail('resource_unknown', resource_id);
+    const { store, sessions } = this.#services;
+    const [resource] = await store.resources([resource_id]);
+    if (
+      resource === undefined ||
+      isCheckpoint(resource) ||
+      !(await sessions.shows(resource, this.#isVisible)) ||
+      !mayAccess(this.principal, sessionOwnerOf(resource.session_id))
+    )
+      throw fail('resource_unknown', resource_id);
     this.count(resource.body);
     return resource;
   }
@@ -265,30 +337,30 @@ export class Access {
     if (this.#isVisible !== undefined) throw fail('agents_limited');
     if (erased === null)
       throw fail('validation_failed', 'owner', 'name one: without authentication, callers own nothing');
-    return this.#engine.erase(erased);
+    return eraseOwner(this.#services, erased);
   }
 
   /** A page of the webhooks of the principal; of all owners for `admin`. Newest first. */
   deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<DeliveryPage> {
     const own = this.#isAdmin ? filter : { ...filter, owner: this.#owner ?? '' };
-    return this.#engine.webhooks.page(own, before, limit, this.#isVisible);
+    return this.#services.webhooks.page(own, before, limit, this.#isVisible);
   }
 
   /** The webhooks of a run, newest first. @throws RivuletError `run_unknown` */
   async runDeliveries(run_id: string): Promise<Delivery[]> {
-    await this.#agentOf(run_id);
-    return this.#engine.webhooks.ofRun(run_id);
+    await this.check(run_id);
+    return this.#services.webhooks.ofRun(run_id);
   }
 
   /** Sends a webhook again. @throws RivuletError `delivery_unknown`, `delivery_pending` */
   async replayDelivery(delivery_id: string): Promise<Delivery> {
-    const { webhooks } = this.#engine;
+    const { webhooks } = this.#services;
     return webhooks.replay(await webhooks.find(delivery_id, this.#sees));
   }
 
   /** Whether runs may have targets, and webhooks. */
   get canPush(): boolean {
-    return this.#engine.webhooks.areOn;
+    return this.#services.webhooks.areOn;
   }
 
   /**
@@ -297,9 +369,9 @@ export class Access {
    * @throws RivuletError `run_unknown`, `log_removed`
    */
   async targets(run_id: string, form: string): Promise<PushTarget[]> {
-    await this.#agentOf(run_id);
+    await this.check(run_id);
     const reader = hasScope(this.principal, 'runs:write') ? this.#owner : undefined;
-    return this.#engine.webhooks.targets(run_id, form, reader);
+    return this.#services.webhooks.targets(run_id, form, reader);
   }
 
   /**
@@ -307,14 +379,14 @@ export class Access {
    * @throws RivuletError `run_unknown`, `log_removed`, `webhooks_off`, `validation_failed`, `conflict`
    */
   async putTarget(run_id: string, target: PushTarget): Promise<void> {
-    await this.#agentOf(run_id);
-    return this.#engine.webhooks.putTarget(run_id, target);
+    await this.check(run_id);
+    return this.#services.webhooks.putTarget(run_id, target);
   }
 
   /** What waits to be sent to the target is given up. @throws RivuletError `run_unknown`, `log_removed`, `conflict` */
   async removeTarget(run_id: string, id: string): Promise<void> {
-    await this.#agentOf(run_id);
-    return this.#engine.webhooks.removeTarget(run_id, id);
+    await this.check(run_id);
+    return this.#services.webhooks.removeTarget(run_id, id);
   }
 
   /** Not what the caller itself has instead: it could not be restored. @throws RivuletError `scope_missing` */
@@ -329,13 +401,16 @@ export class Access {
 
   /** Works on a run that the principal may see: at once where it sees all, and where the run executes here. */
   #within<T>(run_id: string, work: () => Promise<T>): Promise<T> {
-    if (this.#seesAll || this.#engine.executes(run_id, this.#sees)) return work();
-    return this.#agentOf(run_id).then(work);
+    const execution = this.#seesAll ? undefined : this.#services.active.local(run_id);
+    if (this.#seesAll || (execution !== undefined && this.#sees(execution.log.row))) return work();
+    return this.check(run_id).then(work);
   }
 
-  /** The name of the agent of a run that the principal may see. @throws RivuletError `run_unknown`, `log_removed` */
-  #agentOf(run_id: string): Promise<string> {
-    return this.#engine.check(run_id, this.#sees);
+  /** What the request of a run said. @throws RivuletError `run_unknown` where the run was removed meanwhile */
+  async #inputOf(run_id: string): Promise<RunInput> {
+    const input = await this.#services.store.input(run_id);
+    if (input === undefined) throw fail('run_unknown', run_id);
+    return input;
   }
 
   readonly #sees = (run: Pick<RunRow, 'owner' | 'agent_name'>): boolean => maySeeRun(this.principal, run);
@@ -351,7 +426,8 @@ export class Access {
   }
 
   #missingScopes(name: string): string[] {
-    return this.#engine.scopesOf(name).filter((scope) => !hasScope(this.principal, scope));
+    const scopes = this.#services.executions.registry.find(name)?.options.scopes ?? [];
+    return scopes.filter((scope) => !hasScope(this.principal, scope));
   }
 
   /** The filter, so that it matches only runs that the principal may see. */

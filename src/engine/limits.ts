@@ -4,7 +4,7 @@ import { compile } from '../core/validate.ts';
 
 const hour = 3_600_000;
 /** Node's timers cannot wait longer: they would fire at once. */
-export const longestTimer = 2 ** 31 - 1;
+const longestTimer = 2 ** 31 - 1;
 /** A hundred years in milliseconds: with any time up to this, dates stay in the range that JSON can have. */
 const longestTime = 3_155_760_000_000;
 
@@ -50,7 +50,7 @@ export const Limits = Type.Object(
     idempotencyTtl: time(24 * hour, 'Time that an Idempotency-Key is kept.'),
     shutdownGrace: timer(10_000, 'Time that runs, and steps of durable runs, get to end when the server stops.'),
     sweepInterval: interval(1_000, 'Time between two checks of these times.'),
-    lease: interval(15_000, 'Time after which another node executes the runs of a node that died.'),
+    lease: interval(6_000, 'Time after which other nodes execute the runs of a node that died.'),
     pollInterval: interval(5_000, 'Time between two polls for writes of other nodes, in case a notification was lost.'),
     commitInterval: Type.Optional(
       Type.Integer({

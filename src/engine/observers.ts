@@ -1,6 +1,6 @@
-import type { UrlFailures } from '../core/outbox.ts';
-import type { RunRow } from '../core/store.ts';
-import type { SpanIds } from '../core/traces.ts';
+import type { UrlFailures } from '../core/ports/outbox.ts';
+import type { RunRow } from '../core/ports/run-store.ts';
+import type { SpanIds } from '../core/ports/traces.ts';
 import type { ErrorBody } from '../schema/error.ts';
 
 /** What the execution of a run has measured. Times are seconds. */

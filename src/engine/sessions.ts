@@ -4,17 +4,20 @@ import { encodeMessage, flat } from '../core/encode.ts';
 import { fail, RivuletError } from '../core/errors.ts';
 import { reasonOf } from '../core/json.ts';
 import { receiveMessage } from '../core/messages.ts';
+import type { Extras, RunRow } from '../core/ports/run-store.ts';
+import type { Resource } from '../core/ports/session-store.ts';
+import type { Store } from '../core/ports/store.ts';
 import { sessionIdOf, sessionOwnerOf } from '../core/principal.ts';
 import { messagesOf, type RunInput } from '../core/request.ts';
 import { historyOf, isInterrupted } from '../core/run-state.ts';
-import type { Extras, Resource, RunRow, Store } from '../core/store.ts';
 import { Delay, retry } from '../core/timing.ts';
 import { compile, type Validator } from '../core/validate.ts';
+import { uuidPattern } from '../schema/formats.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import { newId } from './ids.ts';
-import type { IsVisible } from './visible-runs.ts';
+import type { IsVisible } from './store/visible-runs.ts';
 
 /** Reads a resource of another server; rejects with a reason that clients may see. Guarded: see `http/remote-fetch`. */
 export type FetchResource = (url: string, signal: AbortSignal) => Promise<string>;
@@ -23,7 +26,7 @@ const resourcePath = '/resources/';
 /** Messages that one call of the store reads. */
 const pageSize = 100;
 /** The URL of a resource of any Rivulet server; its id shows whether this store has it. */
-const anyResource = /^https?:\/\/.*\/resources\/([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
+const anyResource = new RegExp(`^https?://.*/resources/(${uuidPattern})$`);
 /** URLs of other servers that one session may have: an agent that reads the history makes a request for each. */
 const maxForeign = 1_000;
 /** The newest entries of a history, which is all that clients get: a session may go on for years. */

@@ -1,11 +1,11 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
-import { UnorderedSet } from '../core/collections.ts';
+import { Counts, UnorderedSet } from '../core/collections.ts';
 import { fail, type RivuletError } from '../core/errors.ts';
-import type { AddressRule } from './address-guard.ts';
-import { networkOf } from './client-network.ts';
-import { securityHeaders } from './security-headers.ts';
+import type { AddressRule } from './outbound/address-guard.ts';
+import { securityHeaders } from './pages/security-headers.ts';
+import { networkOf } from './requests/client-network.ts';
 import { type TrafficObserver, unobserved } from './traffic.ts';
 
 /** While the server closes: milliseconds between checks for idle connections, and until all others are closed. */
@@ -70,20 +70,15 @@ export class Connections {
 
   /** Closes each further connection of a client that has `limit` of them. Those of proxies have no limit. */
   limitByAddress(limit: number, isProxy: AddressRule): void {
-    const counts = new Map<string, number>();
+    const counts = new Counts();
     this.#server.on('connection', (socket: Socket) => {
       const { remoteAddress } = socket;
       // Undefined where the client has left already.
       if (remoteAddress === undefined || isProxy(remoteAddress)) return;
       const network = networkOf(remoteAddress);
-      const count = counts.get(network) ?? 0;
-      if (count >= limit) return void socket.destroy();
-      counts.set(network, count + 1);
-      socket.once('close', () => {
-        const left = (counts.get(network) ?? 1) - 1;
-        if (left > 0) counts.set(network, left);
-        else counts.delete(network);
-      });
+      if (counts.of(network) >= limit) return void socket.destroy();
+      counts.add(network, 1);
+      socket.once('close', () => counts.add(network, -1));
     });
   }
 

@@ -1,9 +1,10 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ErrorName } from '../core/errors.ts';
 import { cut } from '../core/json.ts';
-import type { SpanIds, Traces } from '../core/traces.ts';
-import { pathOf } from './errors.ts';
-import { onceClosed } from './once-closed.ts';
+import type { SpanIds, Traces } from '../core/ports/traces.ts';
+import { isUuid } from '../schema/formats.ts';
+import { pathOf } from './requests/errors.ts';
+import { onceClosed } from './requests/once-closed.ts';
 import { type StreamMode, type TrafficObserver, unobserved } from './traffic.ts';
 
 declare module 'fastify' {
@@ -112,7 +113,7 @@ function log(
 }
 
 /** In place of an id, a client may have sent a key. */
-const isId = (value: unknown): value is string => typeof value === 'string' && /^[\da-f-]{36}$/i.test(value);
+const isId = (value: unknown): value is string => typeof value === 'string' && isUuid(value);
 
 const idParams = (params: unknown): { run_id?: unknown; session_id?: unknown } | undefined =>
   typeof params === 'object' && params !== null ? params : undefined;

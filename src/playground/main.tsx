@@ -1,6 +1,6 @@
 import { render } from 'preact';
-import { App } from './components/app.tsx';
-import { Playground, PlaygroundProvider } from './playground.ts';
+import { App } from './app/app.tsx';
+import { Playground, PlaygroundProvider } from './app/playground.ts';
 
 const root = document.getElementById('app');
 if (root === null) throw new Error('index.html has no #app');

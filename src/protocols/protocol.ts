@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../engine/access.ts';
 import type { CredentialKind } from '../http/auth/authenticate.ts';
 import type { Signatures } from '../http/auth/signatures.ts';
-import type { AccessOf } from '../http/caller.ts';
-import { type Answer, type AnswerBelow, refuse } from '../http/errors.ts';
-import type { HttpLimits } from '../http/limits.ts';
-import type { Responder } from '../http/respond.ts';
+import type { HttpLimits } from '../http/limits/limits.ts';
+import type { AccessOf } from '../http/requests/caller.ts';
+import { type Answer, type AnswerBelow, refuse } from '../http/requests/errors.ts';
+import type { Responder } from '../http/requests/respond.ts';
 import type { ServerUrl } from '../http/server-url.ts';
 
 /** What the routes of a protocol are given. */

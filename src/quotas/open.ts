@@ -1,5 +1,5 @@
-import type { Quotas } from '../core/quotas.ts';
-import { readStoreUrl } from '../core/store-url.ts';
+import type { Quotas } from '../core/ports/quotas.ts';
+import { readStoreUrl } from '../stores/store-url.ts';
 import { OwnCounters } from './own-counters.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { QuotaRule, QuotaState, Quotas } from '../core/quotas.ts';
+import type { QuotaRule, QuotaState, Quotas } from '../core/ports/quotas.ts';
 
 interface Counter {
   taken: number;

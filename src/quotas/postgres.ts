@@ -1,5 +1,5 @@
 import { RateLimiterPostgres } from 'rate-limiter-flexible';
-import type { Quotas } from '../core/quotas.ts';
+import type { Quotas } from '../core/ports/quotas.ts';
 import { openPool } from '../postgres/connections.ts';
 import { SharedCounters } from './shared-counters.ts';
 

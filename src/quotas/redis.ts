@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
-import type { Quotas } from '../core/quotas.ts';
+import type { Quotas } from '../core/ports/quotas.ts';
 import { SharedCounters } from './shared-counters.ts';
 
 /** Counters in Redis, beside the store's keys; each expires with its window. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { QuotaRule, QuotaState, Quotas } from '../core/quotas.ts';
+import type { QuotaRule, QuotaState, Quotas } from '../core/ports/quotas.ts';
 
 /**
  * Makes the shared counter of a rule, which falls back to the one of this process. `onUnusable` is called where it can

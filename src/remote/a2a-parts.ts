@@ -1,8 +1,12 @@
 import { Buffer, isUtf8 } from 'node:buffer';
 import type { Message as A2aMessage, Part } from '@a2a-js/sdk';
-import { json, textOf } from '../core/parts.ts';
-import type { MessagePart } from '../schema/message.ts';
-import { citationIn } from './a2a-extension.ts';
+import { isObject, parsed } from '../core/json.ts';
+import { isJsonType, isTextType } from '../core/media-types.ts';
+import { citation, json, textOf, trajectory } from '../core/parts.ts';
+import type { ErrorBody } from '../schema/error.ts';
+import type { GenericEvent } from '../schema/event.ts';
+import type { FinishReason, MessagePart } from '../schema/message.ts';
+import type { AwaitRequest } from '../schema/run.ts';
 
 /** `Role.ROLE_USER`: the enum is a value of the SDK, which is loaded later. */
 const roleUser: A2aMessage['role'] = 1;
@@ -25,22 +29,13 @@ function toA2aPart(part: MessagePart): Part[] {
   if (part.metadata !== undefined) return [];
   const rest = { metadata: undefined, filename: name, mediaType };
   if (content_url !== undefined) return [{ content: { $case: 'url', value: content_url }, ...rest }];
-  if (/^application\/json\b/i.test(mediaType) && content_encoding !== 'base64') {
+  if (isJsonType(part) && content_encoding !== 'base64') {
     return [{ content: { $case: 'data', value: parsed(content) }, ...rest }];
   }
   const value = Buffer.from(content, content_encoding === 'base64' ? 'base64' : 'utf8');
   // Bytes of another encoding would be changed by a text.
-  if (/^text\//i.test(mediaType) && isUtf8(value))
-    return [{ content: { $case: 'text', value: textOf(part) }, ...rest }];
+  if (isTextType(part) && isUtf8(value)) return [{ content: { $case: 'text', value: textOf(part) }, ...rest }];
   return [{ content: { $case: 'raw', value }, ...rest }];
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 /** The parts of a message or an artifact, without empty ones: some servers close an artifact with an empty text. */
@@ -75,3 +70,80 @@ function fromA2aPart({ content, filename, mediaType, metadata }: Part): MessageP
 
 /** A media type; servers also write words such as `text`. */
 const typeOr = (given: string, otherwise: string): string => (/^[^/\s]+\/[^/\s]+/.test(given) ? given : otherwise);
+
+/** What a Rivulet server says beside A2A, under keys of metadata. Other servers have none of them. */
+export const extension = {
+  /** The position of a frame. A client that sends one back gets the frames after it. */
+  cursor: 'urn:rivulet:a2a:cursor:1',
+  question: 'urn:rivulet:a2a:question:1',
+  citation: 'urn:rivulet:a2a:citation:1',
+  step: 'urn:rivulet:a2a:step:1',
+  error: 'urn:rivulet:a2a:error:1',
+  interrupted: 'urn:rivulet:a2a:interrupted:1',
+  cutOff: 'urn:rivulet:a2a:cut-off:1',
+} as const;
+
+type Metadata = Readonly<Record<string, unknown>> | undefined;
+
+const under = (metadata: Metadata, key: keyof typeof extension): Record<string, unknown> | undefined => {
+  const value = metadata?.[extension[key]];
+  return isObject(value) ? value : undefined;
+};
+
+export function cursorIn(metadata: Metadata): string | undefined {
+  const value = metadata?.[extension.cursor];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** Why the message of an artifact is not whole; undefined where it is. */
+export function finishReasonIn(metadata: Metadata): FinishReason | undefined {
+  if (metadata?.[extension.interrupted] === true) return 'interrupted';
+  const reason = metadata?.[extension.cutOff];
+  return reason === 'length' || reason === 'content_filter' ? reason : undefined;
+}
+
+/** What a question has beside its message. */
+export function questionIn(metadata: Metadata): Partial<AwaitRequest> {
+  const { schema, expiresAt, tool } = under(metadata, 'question') ?? {};
+  return {
+    ...(isObject(schema) && { schema }),
+    ...(typeof expiresAt === 'string' && { expires_at: expiresAt }),
+    ...(isObject(tool) && typeof tool.name === 'string' && { tool: { ...tool, name: tool.name } }),
+  };
+}
+
+function citationIn(metadata: Metadata): MessagePart['metadata'] {
+  const found = under(metadata, 'citation');
+  if (found === undefined) return undefined;
+  const { startIndex, endIndex, url, title, description } = found;
+  return citation({
+    ...(typeof startIndex === 'number' && { start_index: startIndex }),
+    ...(typeof endIndex === 'number' && { end_index: endIndex }),
+    ...(typeof url === 'string' && { url }),
+    ...(typeof title === 'string' && { title }),
+    ...(typeof description === 'string' && { description }),
+  }).metadata;
+}
+
+/** A step of the remote agent, or its progress; a step with the text alone on other servers. */
+export function stepIn(metadata: Metadata, text: string): MessagePart | GenericEvent {
+  const step = under(metadata, 'step');
+  if (step === undefined) return trajectory({ message: text });
+  if (step.kind === 'progress') return { type: 'generic', generic: { ...step, kind: 'progress' } };
+  const { message, toolName, toolInput, toolOutput, toolError, toolCallId } = step;
+  return trajectory({
+    ...(typeof message === 'string' && { message }),
+    ...(typeof toolName === 'string' && { tool_name: toolName }),
+    ...(isObject(toolInput) && { tool_input: toolInput }),
+    ...(isObject(toolOutput) && { tool_output: toolOutput }),
+    ...(typeof toolError === 'string' && { tool_error: toolError }),
+    ...(typeof toolCallId === 'string' && { tool_call_id: toolCallId }),
+  });
+}
+
+/** The code and the data of the error of a Rivulet run. */
+export function errorIn(metadata: Metadata): Omit<ErrorBody, 'message'> | undefined {
+  const { code, data } = under(metadata, 'error') ?? {};
+  if (code !== 'server_error' && code !== 'invalid_input' && code !== 'not_found') return undefined;
+  return { code, ...(isObject(data) && { data }) };
+}

@@ -2,8 +2,7 @@ import type { Artifact, StreamResponse, Task, TaskStatus } from '@a2a-js/sdk';
 import { textOf } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { AwaitRequest } from '../schema/run.ts';
-import { cursorIn, errorIn, finishReasonIn, questionIn, stepIn } from './a2a-extension.ts';
-import { partsOf } from './a2a-parts.ts';
+import { cursorIn, errorIn, finishReasonIn, partsOf, questionIn, stepIn } from './a2a-parts.ts';
 import { type Piece, reasonField } from './remote-run.ts';
 
 /** `TaskState`: the enum is a value of the SDK, which is loaded later. */

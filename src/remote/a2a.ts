@@ -7,8 +7,7 @@ import { type AgentContext, type AgentManifestInput, nameProblem } from '../core
 import { AgentError, errorOf, fail } from '../core/errors.ts';
 import { compile } from '../core/validate.ts';
 import type { Message } from '../schema/message.ts';
-import { extension } from './a2a-extension.ts';
-import { messageFor } from './a2a-parts.ts';
+import { extension, messageFor } from './a2a-parts.ts';
 import { TaskPieces } from './a2a-task.ts';
 import { type Connection, optional, tooLargeIn, Unreachable } from './connection.ts';
 import type { Piece, RemoteAgent, RemoteCall, RemoteRun } from './remote-run.ts';

@@ -5,9 +5,8 @@ import { AgentError } from '../core/errors.ts';
 import { callOf } from '../core/parts.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
-import { usageIn } from './check-piece.ts';
 import { type Connection, tooLargeIn } from './connection.ts';
-import { type Piece, type RemoteAgent, type RemoteCall, type RemoteRun, reasonField } from './remote-run.ts';
+import { type Piece, type RemoteAgent, type RemoteCall, type RemoteRun, reasonField, usageIn } from './remote-run.ts';
 
 /** An agent of a server that speaks ACP; `url` is the server's. */
 export function acpAgent(connection: Connection, url: string, agent: string): RemoteAgent {
@@ -158,7 +157,14 @@ function piecesOf(event: Event, at: string): Observable<Piece> {
       const message = 'The remote run was cancelled on its own server.';
       return of({ type: 'failed', error: { code: 'server_error', message, data: { code: 'remote_cancelled' } }, at });
     }
+    case 'message.created':
+    case 'run.created':
+    case 'run.in-progress':
+    case 'error':
+      return EMPTY;
     default:
+      // A newer server may have more types.
+      event satisfies never;
       return EMPTY;
   }
 }

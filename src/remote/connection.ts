@@ -4,8 +4,9 @@ import { type MonoTypeOperatorFunction, retry, timer } from 'rxjs';
 import { ClientError } from '../client/client-error.ts';
 import type { AgentContext } from '../core/agent.ts';
 import { AgentError } from '../core/errors.ts';
-import { addressRule } from '../http/address-guard.ts';
-import { guardedRequest } from '../http/guarded-request.ts';
+import { backoff, linked, spread } from '../core/timing.ts';
+import { addressRule } from '../http/outbound/address-guard.ts';
+import { guardedRequest } from '../http/outbound/guarded-request.ts';
 
 /** A value, or a function of the context of the run that makes the request; undefined outside of a run. */
 export type FromContext<T> = T | ((context: AgentContext | undefined) => T | Promise<T>);
@@ -64,20 +65,22 @@ export class Connection {
 
   /** A `fetch` that connects to permitted addresses only, and follows no redirect. */
   readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const request = new Request(input, init);
-    // The signal of a Request may be collected with it, so that it never fires.
-    const signal = init?.signal ?? request.signal;
+    // Without the signal: a Request listens to it until it is collected, and then its own signal never fires.
+    const request = new Request(input, { ...init, signal: null });
     const target = new URL(request.url);
     if (!/^https?:$/.test(target.protocol)) throw new TypeError('only http and https URLs are reached');
-    const silent = new AbortController();
-    const tooLate = (): void => silent.abort(new Unreachable('it did not answer in time'));
+    const text = request.body === null ? undefined : await request.text();
+    const { signal, abort, unlink } = linked(init?.signal ?? (input instanceof Request ? input.signal : undefined));
+    const tooLate = (): void => abort(new Unreachable('it did not answer in time'));
     const timer = this.idleTimeout > 0 ? setTimeout(tooLate, this.idleTimeout) : undefined;
-    const response = await guardedRequest(target, this.#isAllowed, {
+    const answered = guardedRequest(target, this.#isAllowed, {
       method: request.method,
       headers: Object.fromEntries(request.headers),
-      ...(request.body !== null && { body: await request.text() }),
-      signal: AbortSignal.any([signal, silent.signal]),
-    }).finally(() => clearTimeout(timer));
+      ...(text !== undefined && { body: text }),
+      signal,
+    });
+    answered.then((response) => response.once('close', unlink), unlink);
+    const response = await answered.finally(() => clearTimeout(timer));
     const { statusCode: status = 0, headers } = response;
     // The other server may answer with a stream where none was asked for. Its reader would keep all of that.
     const isStream = [request.headers.get('accept'), headers['content-type']].every(isEventStream);
@@ -109,8 +112,7 @@ export class Connection {
       resetOnSuccess: true,
       delay: (error, count) => {
         if (!mayRetry(error)) throw error;
-        // The random part spreads the clients that wait for the same server.
-        return timer(this.delay * 2 ** (count - 1) * (1 + Math.random() / 2));
+        return timer(spread(backoff(count, this.delay, Number.POSITIVE_INFINITY)));
       },
     });
   }

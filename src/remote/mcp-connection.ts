@@ -2,7 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Client, StreamableHTTPClientTransportOptions, Tool, Transport } from '@modelcontextprotocol/client';
 import type { AgentContext } from '../core/agent.ts';
 import { isObject } from '../core/json.ts';
-import { version } from '../version.ts';
+import { linked } from '../core/timing.ts';
+import { version } from '../http/version.ts';
 import { type Connection, optional, Unreachable } from './connection.ts';
 
 /** A server that runs as a child process, as the configuration files of hosts name it. */
@@ -155,9 +156,8 @@ export class McpConnection {
       const call = this.#ownCall();
       const left = isNotification(init) ? undefined : call?.ended;
       const limit = left ?? (init?.method === 'POST' ? AbortSignal.timeout(this.#timeout) : undefined);
-      const signals = [init?.signal, limit].filter((signal) => signal != null);
       const fetch = this.#connection.fetchFor(call?.context, url.origin);
-      const response = await fetch(input, { ...init, signal: AbortSignal.any(signals) });
+      const response = await fetch(input, { ...init, signal: endedBy(init?.signal ?? undefined, limit) });
       const { status } = response;
       const isGone = status >= 400 && status < 500 && status !== 408 && status !== 429;
       if (isGone && new Headers(init?.headers).has('last-event-id')) {
@@ -197,6 +197,19 @@ export class McpConnection {
   #forget(opened = this.#opened): void {
     if (this.#opened === opened) this.#opened = undefined;
   }
+}
+
+/** A signal for one request: it fires with the signal of its connection, or with the limit of the request. */
+function endedBy(connection: AbortSignal | undefined, limit: AbortSignal | undefined): AbortSignal | null {
+  if (limit === undefined) return connection ?? null;
+  const { signal, abort, unlink } = linked(connection);
+  const end = (): void => {
+    unlink();
+    abort(limit.reason);
+  };
+  limit.addEventListener('abort', end, { once: true });
+  if (limit.aborted) end();
+  return signal;
 }
 
 /** Whether a request has no answer that a call waits for. The server learns by a notification that a call was cancelled. */

@@ -3,7 +3,8 @@ import { catchError, concat, concatMap, defer, EMPTY, Observable, of, switchMap,
 import type { AgentContext, AgentOutput } from '../core/agent.ts';
 import { AgentError, errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { progress, textOf, trajectory } from '../core/parts.ts';
+import { progress, trajectory } from '../core/parts.ts';
+import { replyValue } from '../core/reply.ts';
 import type { AwaitResume } from '../schema/run.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import {
@@ -14,8 +15,7 @@ import {
   type Opened,
   plain,
 } from './mcp-connection.ts';
-import { failureOf, unknownOutcome } from './mcp-failure.ts';
-import { resultOf, type ToolResult } from './mcp-result.ts';
+import { failureOf, resultOf, type ToolResult, unknownOutcome } from './mcp-outcome.ts';
 
 export type { ConnectionOptions, FromContext } from './connection.ts';
 export type { McpCommand } from './mcp-connection.ts';
@@ -314,13 +314,7 @@ class Call {
 }
 
 /** The values of a reply: its JSON, or else its text as the only value. */
-function contentOf({ message }: AwaitResume): Record<string, unknown> {
-  const part = message.parts.find(({ content_type = '' }) => /^application\/json\b/i.test(content_type));
-  const text = part?.content ?? textOf(message);
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : { value };
-  } catch {
-    return { value: text };
-  }
+function contentOf(reply: AwaitResume): Record<string, unknown> {
+  const value = replyValue(reply);
+  return isObject(value) ? value : { value };
 }

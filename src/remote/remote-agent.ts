@@ -9,12 +9,12 @@ import {
   defineAgent,
 } from '../core/agent.ts';
 import { agentErrorOf, errorOf } from '../core/errors.ts';
+import { isPlainText } from '../core/media-types.ts';
 import { sessionIdFor } from '../engine/ids.ts';
-import type { Message, MessagePart } from '../schema/message.ts';
+import type { Message } from '../schema/message.ts';
 import { acpAgent } from './acp.ts';
-import { checkPiece } from './check-piece.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
-import type { Piece, RemoteAgent, RemoteRun } from './remote-run.ts';
+import { checkPiece, type Piece, type RemoteAgent, type RemoteRun } from './remote-run.ts';
 
 export type { ConnectionOptions, FromContext } from './connection.ts';
 
@@ -153,7 +153,7 @@ class Call {
   #outputOf(piece: Piece): AgentOutput[] {
     switch (piece.type) {
       case 'part':
-        return [isToken(piece.part) ? (piece.part.content ?? '') : piece.part];
+        return [isPlainText(piece.part) ? piece.part.content : piece.part];
       case 'end-of-message':
         return [piece.reason === undefined ? endOfMessage : { ...endOfMessage, finish_reason: piece.reason }];
       case 'replaced':
@@ -183,7 +183,3 @@ class Call {
     }
   }
 }
-
-/** Whether a part has nothing but text, as a string that an agent emits. */
-const isToken = (part: MessagePart): boolean =>
-  part.content_type === 'text/plain' && part.content !== undefined && Object.keys(part).length === 2;

@@ -1,9 +1,20 @@
+import { Type } from '@sinclair/typebox';
 import type { Observable } from 'rxjs';
 import type { AgentContext, AgentManifestInput } from '../core/agent.ts';
+import { AgentError, errorOf, fail } from '../core/errors.ts';
+import { partProblem } from '../core/messages.ts';
+import { compile } from '../core/validate.ts';
+import { checkSchema } from '../engine/agents/json-schema.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { GenericEvent } from '../schema/event.ts';
-import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
-import type { AwaitRequest, RunUsage } from '../schema/run.ts';
+import {
+  type FinishReason,
+  type Message,
+  MessageInput,
+  type MessagePart,
+  MessagePartInput,
+} from '../schema/message.ts';
+import { AwaitRequest, RunUsage } from '../schema/run.ts';
 
 /**
  * What a remote run has emitted, as the journal of a durable run has it. `at` is the position after
@@ -55,4 +66,42 @@ export interface RemoteRun {
   cancel(): Promise<void>;
   /** The error of a connection in the words of an AgentError. */
   errorOf(thrown: unknown): unknown;
+}
+
+const { schema, tool, expires_at } = AwaitRequest.properties;
+const Question = Type.Object({ message: MessageInput, schema, tool, expires_at }, { additionalProperties: true });
+
+const validPart = compile(MessagePartInput, 'part');
+const validQuestion = compile(Question, 'question');
+const validUsage = compile(RunUsage, 'usage');
+
+/** @throws AgentError `remote_invalid` that names an invalid field: the check of the output would blame the local agent */
+export function checkPiece(piece: Piece): void {
+  try {
+    if (piece.type === 'part') checkPart(piece.part);
+    if (piece.type === 'question') checkQuestion(piece.request);
+  } catch (error) {
+    const what = piece.type === 'question' ? 'asked an invalid question' : 'answered with an invalid part';
+    throw new AgentError('remote_invalid', `The remote agent ${what}. ${errorOf(error).message}`);
+  }
+}
+
+function checkPart(part: MessagePart): void {
+  const problem = Object.keys(part).length === 0 ? 'has no field' : partProblem(validPart(part));
+  if (problem !== undefined) throw fail('validation_failed', 'part', problem);
+}
+
+function checkQuestion(request: AwaitRequest): void {
+  const { message, schema } = validQuestion(request);
+  message.parts.forEach(checkPart);
+  if (schema !== undefined) checkSchema(schema);
+}
+
+/** The usage of a remote run; undefined where it is none, because the run has its output all the same. */
+export function usageIn(given: unknown): RunUsage | undefined {
+  try {
+    return validUsage(given);
+  } catch {
+    return undefined;
+  }
 }

@@ -16,7 +16,9 @@ FormatRegistry.Set('rivulet:uri', isUri);
 FormatRegistry.Set('rivulet:email', (text) => email.test(text));
 FormatRegistry.Set('rivulet:uuid', isUuid);
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** A UUID of any version in lower case, as a part of patterns. */
+export const uuidPattern = '[\\da-f]{8}(?:-[\\da-f]{4}){3}-[\\da-f]{12}';
+const uuid = new RegExp(`^${uuidPattern}$`, 'i');
 /** Whether a text is a UUID of any version, in any case. */
 export function isUuid(text: string): boolean {
   return uuid.test(text);

@@ -118,6 +118,9 @@ export const Run = Type.Object(
     ),
     output: Type.Array(Message),
     error: Type.Optional(ErrorBody),
+    cancel_reason: Type.Optional(
+      Type.String({ description: 'why the run was cancelled, where the server cancelled it for a reason of its own' }),
+    ),
     usage: Type.Optional(RunUsage),
     created_at: DateTime,
     finished_at: Type.Optional(DateTime),

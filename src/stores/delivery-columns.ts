@@ -1,4 +1,4 @@
-import type { Delivery } from '../core/outbox.ts';
+import type { Delivery } from '../core/ports/outbox.ts';
 
 /** The columns of a delivery in a database, in this order. */
 export const deliveryColumns = [

@@ -1,4 +1,5 @@
-import type { AgentFigures, RunRow, Write } from '../core/store.ts';
+import type { AgentFigures } from '../core/ports/run-lists.ts';
+import type { RunRow, Write } from '../core/ports/run-store.ts';
 
 /** Figures over the runs of one owner, or over all runs, with the owner `everyone`. */
 export interface OwnedFigures extends AgentFigures {

@@ -1,6 +1,6 @@
-import { readStoreUrl } from '../core/store-url.ts';
 import type { Inspection } from './inspection.ts';
 import { storeName, unknownStore, withReason } from './open.ts';
+import { readStoreUrl } from './store-url.ts';
 
 /** Looks at the store that a URL names. @throws Error where it cannot be reached, or the URL is wrong */
 export async function inspectStore(text: string): Promise<Inspection> {

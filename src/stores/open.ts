@@ -1,5 +1,5 @@
-import type { Store } from '../core/store.ts';
-import { readStoreUrl, reasonOf } from '../core/store-url.ts';
+import type { Store } from '../core/ports/store.ts';
+import { readStoreUrl, reasonOf } from './store-url.ts';
 
 const urlForms = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
 

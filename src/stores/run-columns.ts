@@ -1,5 +1,5 @@
+import type { RunRow } from '../core/ports/run-store.ts';
 import { finalStatuses } from '../core/run-state.ts';
-import type { RunRow } from '../core/store.ts';
 
 /** The columns of a run's row in a database, in this order. */
 export const runColumns = [
@@ -9,6 +9,7 @@ export const runColumns = [
   'owner',
   'principal',
   'targets',
+  'readers',
   'trace',
   'epoch',
   'status',

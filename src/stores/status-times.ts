@@ -1,12 +1,12 @@
-import type { RunRow, StatusFilter, StatusPosition } from '../core/store.ts';
+import { compareText } from '../core/collections.ts';
+import type { StatusFilter, StatusPosition } from '../core/ports/run-lists.ts';
+import type { RunRow, WrittenRow } from '../core/ports/run-store.ts';
 import type { RunStatus } from '../schema/run.ts';
 import { runStatuses } from '../schema/statuses.ts';
 
 /** The order of lists by the time of the status, oldest first. */
 export const compareStatusTimes = (a: StatusPosition, b: StatusPosition): number =>
   compareText(a.status_at, b.status_at) || compareText(a.run_id, b.run_id);
-
-const compareText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
 
 /** A page of rows in any order: the newest of those after a position. */
 export const newestStatuses = (rows: readonly RunRow[], after: StatusPosition | undefined, limit: number): RunRow[] =>
@@ -24,7 +24,7 @@ export const rangesOf = (
 
 /** Whether a list has a run. */
 export const matchesStatus = (
-  row: RunRow,
+  row: WrittenRow,
   { agent_names, session_id, owner, statuses = runStatuses, since = '' }: StatusFilter,
 ): boolean =>
   (agent_names === undefined || agent_names.includes(row.agent_name)) &&

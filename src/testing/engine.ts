@@ -1,15 +1,15 @@
+import { MessageChannel } from 'node:worker_threads';
 import { type Input, type Reply, toMessages, toReply } from '../client/input.ts';
 import { type Agent, type AgentFunction, type AgentLog, defineAgent, silentLog } from '../core/agent.ts';
 import { RivuletError } from '../core/errors.ts';
 import { cut } from '../core/json.ts';
 import { questionText } from '../core/parts.ts';
+import type { Store } from '../core/ports/store.ts';
 import type { AgentRequest } from '../core/request.ts';
-import type { Store } from '../core/store.ts';
-import { LocalDispatcher } from '../dispatchers/local.ts';
+import { Registry } from '../engine/agents/registry.ts';
 import { Engine } from '../engine/engine.ts';
 import { newId } from '../engine/ids.ts';
 import type { Limits } from '../engine/limits.ts';
-import { Registry } from '../engine/registry.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessageInput } from '../schema/message.ts';
 import type { AwaitRequest, Run } from '../schema/run.ts';
@@ -64,7 +64,6 @@ export function createEngine(
   const engine = new Engine({
     registry: new Registry(agents.map((agent) => ({ agent, source: 'the test' }))),
     store,
-    dispatcher: new LocalDispatcher(),
     fetchResource: () => Promise.reject(new Error('a test reads no sessions of other servers')),
     publicUrl: () => 'http://localhost',
     logFor: () => log,
@@ -198,5 +197,21 @@ async function resume(engine: Engine, run_id: string, asked: AwaitRequest, reply
     if (['not_awaiting', 'question_mismatch'].includes(error.kind)) return;
     const text = `The reply to the question "${cut(questionText(asked), 200)}" is refused: ${error.message}`;
     throw new RivuletError(error.kind, text, { cause: error });
+  }
+}
+
+/**
+ * Does the work of a test, and keeps the process alive until it has settled. All timers of an engine are unref'd, so a
+ * process that waits for nothing but a time-out would end, and `node --test` would report the test as cancelled. An open
+ * port keeps the process alive as a timer would, and no test fakes it.
+ */
+export async function keepAlive<T>(work: () => Promise<T>): Promise<T> {
+  const { port1, port2 } = new MessageChannel();
+  port1.on('message', () => undefined);
+  try {
+    return await work();
+  } finally {
+    port1.close();
+    port2.close();
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { messageOf } from '../core/json.ts';
 
 /** A token, a call of a tool, or an end other than the usual one; `broken` has no mark, and is the last. */
 export type FakeDelta =
@@ -77,7 +78,7 @@ export async function fakeModel(
     } catch (error) {
       // A script that throws, or a body that is no JSON.
       if (response.headersSent) response.destroy();
-      else refuse(response, 400, `The fake model failed: ${error instanceof Error ? error.message : String(error)}`);
+      else refuse(response, 400, `The fake model failed: ${messageOf(error)}`);
     }
   });
   server.listen(0, '127.0.0.1');
@@ -106,33 +107,33 @@ function refuse(response: ServerResponse, status: number, message: string): void
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error: { message } }));
 }
 
-const send = (
-  response: ServerResponse,
-  { body }: FakeModelRequest,
-  deltas: Iterable<FakeDelta> | AsyncIterable<FakeDelta>,
-): Promise<void> => (body.stream === true ? stream(response, body, deltas) : complete(response, body, deltas));
-
 const usageOf = ({ messages }: FakeModelRequest['body'], completion_tokens: number) => ({
   prompt_tokens: messages.length,
   completion_tokens,
   total_tokens: messages.length + completion_tokens,
 });
 
-async function stream(
+/** Sends an answer: delta by delta to a request with `stream`, and as a whole to any other one. */
+async function send(
   response: ServerResponse,
-  body: FakeModelRequest['body'],
+  { body }: FakeModelRequest,
   deltas: Iterable<FakeDelta> | AsyncIterable<FakeDelta>,
 ): Promise<void> {
-  const base = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: body.model };
-  const write = (more: object): boolean => response.write(`data: ${JSON.stringify({ ...base, ...more })}\n\n`);
-  const choose = (delta: object, finish_reason: string | null = null): boolean =>
+  const isStream = body.stream === true;
+  const base = { id: 'chatcmpl-1', created: 0, model: body.model };
+  const write = (more: object): void => {
+    const chunk = { ...base, object: 'chat.completion.chunk', ...more };
+    if (isStream) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+  };
+  const choose = (delta: object, finish_reason: string | null = null): void =>
     write({ choices: [{ index: 0, delta, finish_reason }] });
 
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  if (isStream) response.writeHead(200, { 'content-type': 'text/event-stream' });
   choose({ role: 'assistant', content: '' });
+  let content = '';
   let tokens = 0;
-  let calls = 0;
   let end: string | undefined;
+  const tool_calls: object[] = [];
   for await (const delta of deltas) {
     if (response.destroyed) return;
     if (typeof delta === 'object' && 'end' in delta) {
@@ -140,42 +141,27 @@ async function stream(
       continue;
     }
     tokens += 1;
-    if (typeof delta === 'string') choose({ content: delta });
-    else for (const part of callInParts(delta, calls++)) choose({ tool_calls: [part] });
-  }
-  if (end === 'broken') return void response.end();
-  choose({}, end ?? (calls === 0 ? 'stop' : 'tool_calls'));
-  if (body.stream_options?.include_usage) write({ choices: [], usage: usageOf(body, tokens) });
-  response.end('data: [DONE]\n\n');
-}
-
-/** The whole answer at once, for a request without `stream`. */
-async function complete(
-  response: ServerResponse,
-  body: FakeModelRequest['body'],
-  deltas: Iterable<FakeDelta> | AsyncIterable<FakeDelta>,
-): Promise<void> {
-  let content = '';
-  let tokens = 0;
-  let end: string | undefined;
-  const tool_calls: object[] = [];
-  for await (const delta of deltas) {
-    if (typeof delta === 'object' && 'end' in delta) {
-      end = delta.end;
-      continue;
+    if (typeof delta === 'string') {
+      content += delta;
+      choose({ content: delta });
+    } else {
+      for (const part of callInParts(delta, tool_calls.length)) choose({ tool_calls: [part] });
+      tool_calls.push({ ...named(tool_calls.length), function: functionOf(delta) });
     }
-    tokens += 1;
-    if (typeof delta === 'string') content += delta;
-    else tool_calls.push({ ...named(tool_calls.length), function: functionOf(delta) });
   }
-  if (end === 'broken') return void response.destroy();
-  const message = { role: 'assistant', content, ...(tool_calls.length > 0 && { tool_calls }) };
+  if (end === 'broken') return void (isStream ? response.end() : response.destroy());
   const finish_reason = end ?? (tool_calls.length === 0 ? 'stop' : 'tool_calls');
+  const usage = usageOf(body, tokens);
+  if (isStream) {
+    choose({}, finish_reason);
+    if (body.stream_options?.include_usage) write({ choices: [], usage });
+    return void response.end('data: [DONE]\n\n');
+  }
+  const message = { role: 'assistant', content, ...(tool_calls.length > 0 && { tool_calls }) };
   const choices = [{ index: 0, message, finish_reason }];
-  const base = { id: 'chatcmpl-1', object: 'chat.completion', created: 0, model: body.model };
   response
     .writeHead(200, { 'content-type': 'application/json' })
-    .end(JSON.stringify({ ...base, choices, usage: usageOf(body, tokens) }));
+    .end(JSON.stringify({ ...base, object: 'chat.completion', choices, usage }));
 }
 
 interface Called {

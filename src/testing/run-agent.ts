@@ -10,12 +10,12 @@ import {
   type EngineTools,
   type Followed,
   follow,
+  keepAlive,
   openSession,
   type Scene,
   startEngine,
   stateOf,
 } from './engine.ts';
-import { keepAlive } from './keep-alive.ts';
 
 export interface RunAgentOptions extends Scene, EngineTools {
   /** Cancels the run. */

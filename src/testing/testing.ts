@@ -1,5 +1,4 @@
-export { type CutOptions, type Cuts, cutEverywhere } from './cut-everywhere.ts';
-export { Effects } from './effects.ts';
+export { type CutOptions, type Cuts, cutEverywhere, Effects } from './cut-everywhere.ts';
 export type { Answers, EngineTools, Followed, Scene } from './engine.ts';
 export {
   type FakeAnswer,

@@ -1,4 +1,5 @@
 import { cut } from '../core/json.ts';
+import { isText } from '../core/media-types.ts';
 import type { ModelMessage } from '../schema/diagnostic.ts';
 import type { Message } from '../schema/message.ts';
 
@@ -23,13 +24,13 @@ export function contentOf(messages: readonly Message[]): string {
   for (const { role, parts } of messages) {
     const shown: object[] = [];
     left -= overhead;
-    for (const { content_type = 'text/plain', content, content_encoding = 'plain', content_url } of parts) {
+    for (const part of parts) {
+      const { content_type = 'text/plain', content_url } = part;
       left -= overhead;
       if (left <= 0) break;
-      const isText = content !== undefined && content_encoding === 'plain' && content_type.startsWith('text/');
-      const text = cutTo((isText ? content : content_url) ?? '', left);
+      const text = cutTo((isText(part) ? part.content : content_url) ?? '', left);
       left -= JSON.stringify(text).length;
-      if (isText) shown.push({ type: 'text', content: text });
+      if (isText(part)) shown.push({ type: 'text', content: text });
       else if (content_url !== undefined) shown.push({ type: 'uri', mime_type: content_type, uri: text });
       // Files would fill the attribute.
       else shown.push({ type: 'blob', mime_type: content_type });

@@ -1,5 +1,5 @@
 import type * as Otel from '@opentelemetry/api';
-import type { SpanIds } from '../core/traces.ts';
+import type { SpanIds } from '../core/ports/traces.ts';
 
 /**
  * What the next span of a run belongs to. `parent`, `state` and `links` are a traceparent, its tracestate, and further

@@ -1,11 +1,10 @@
 import type * as Otel from '@opentelemetry/api';
+import type { ExecutionSpan, SpanIds, TracedExecution, TraceHeaders, Traces } from '../core/ports/traces.ts';
 import { within } from '../core/timing.ts';
-import type { ExecutionSpan, SpanIds, TracedExecution, TraceHeaders, Traces } from '../core/traces.ts';
 import { capturesContent } from './content.ts';
 import { genAi } from './conventions.ts';
 import { formatKept, idsOf, type KeptTrace, parseKept, stateOf, traceparentOf } from './kept-trace.ts';
-import { InvokedRun } from './spans.ts';
-import type { SpanTools } from './work-spans.ts';
+import { InvokedRun, type SpanTools } from './spans.ts';
 
 export interface TraceOptions {
   /** Of this package. */

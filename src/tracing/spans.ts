@@ -1,4 +1,5 @@
 import type * as Otel from '@opentelemetry/api';
+import { errorOf } from '../core/errors.ts';
 import type { ModelCallReport } from '../core/model-call.ts';
 import type {
   AgentSpan,
@@ -9,15 +10,13 @@ import type {
   TracedExecution,
   WorkEnd,
   WorkSpan,
-} from '../core/traces.ts';
+} from '../core/ports/traces.ts';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { contentOf } from './content.ts';
+import { contentOf, modelContentOf } from './content.ts';
 import { errorType, genAi, rivulet } from './conventions.ts';
-import { CurrentSpan } from './current-span.ts';
 import { formatKept, idsOf, type KeptTrace, parseKept, spanContextOf, traceparentOf } from './kept-trace.ts';
-import { addModelCall, type SpanTools, StepSpan, setError } from './work-spans.ts';
 
 /** What a span belongs to. */
 interface Origin {
@@ -212,4 +211,137 @@ function originOf({ api }: SpanTools, { parent, state, links = [] }: KeptTrace):
         : api.trace.setSpanContext(api.ROOT_CONTEXT, { ...context, ...(traceState && { traceState }) }),
     links: links.flatMap((link) => spanContextOf(link) ?? []).map((linked) => ({ context: linked })),
   };
+}
+
+/** What all spans share. */
+export interface SpanTools {
+  readonly api: typeof Otel;
+  readonly tracer: Otel.Tracer;
+  readonly duration: Otel.Histogram;
+  /** Whether spans carry messages. */
+  readonly content: boolean;
+}
+
+/** Sets the error of failed work. Returns its low-cardinality name. */
+function setError(span: Otel.Span, { api }: SpanTools, error: ErrorBody | undefined): string {
+  const { code, data, message } = error ?? { code: 'server_error', message: '' };
+  const type = [data?.reason, data?.code].find((one) => typeof one === 'string') ?? code;
+  span.setAttribute(errorType, String(type));
+  span.setStatus({ code: api.SpanStatusCode.ERROR, message });
+  return String(type);
+}
+
+/** Of a step, or of a call of a tool. */
+class StepSpan implements WorkSpan {
+  readonly #tools: SpanTools;
+  readonly #span: Otel.Span;
+  readonly #context: Otel.Context;
+
+  constructor(tools: SpanTools, name: string, parent: Otel.Context, attributes: Otel.Attributes = {}) {
+    this.#tools = tools;
+    this.#span = tools.tracer.startSpan(name, { attributes }, parent);
+    this.#context = tools.api.trace.setSpan(parent, this.#span);
+  }
+
+  within<T>(work: () => T): T {
+    return this.#tools.api.context.with(this.#context, work);
+  }
+
+  end({ outcome, error }: WorkEnd): void {
+    this.#span.setAttribute(rivulet.outcome, outcome);
+    if (outcome === 'failed') setError(this.#span, this.#tools, error);
+    this.#span.end();
+  }
+}
+
+/** Adds the span of a call of a model, after its end. */
+function addModelCall(tools: SpanTools, call: ModelCallReport, parent: Otel.Context): void {
+  const { api, tracer, content } = tools;
+  const { model, provider, started, firstToken, ended = Date.now(), error } = call;
+  const span = tracer.startSpan(
+    `chat ${model}`,
+    {
+      kind: api.SpanKind.CLIENT,
+      startTime: started,
+      attributes: {
+        [genAi.operation]: 'chat',
+        [genAi.requestModel]: model,
+        ...(provider !== undefined && { [genAi.provider]: provider }),
+        ...(call.response_id !== undefined && { [genAi.responseId]: call.response_id }),
+        ...(call.response_model !== undefined && { [genAi.responseModel]: call.response_model }),
+        ...(call.finish_reasons !== undefined && { [genAi.finishReasons]: [...call.finish_reasons] }),
+        ...(call.input_tokens !== undefined && { [genAi.inputTokens]: call.input_tokens }),
+        ...(call.output_tokens !== undefined && { [genAi.outputTokens]: call.output_tokens }),
+        ...(firstToken !== undefined && { [genAi.firstChunk]: (firstToken - started) / 1_000 }),
+        ...(content && call.input !== undefined && { [genAi.inputMessages]: modelContentOf(call.input) }),
+        ...(content && call.output !== undefined && { [genAi.outputMessages]: modelContentOf(call.output) }),
+      },
+    },
+    parent,
+  );
+  if (error !== undefined) setError(span, tools, errorOf(error));
+  span.end(ended);
+}
+
+/**
+ * The span that is active in an agent's code. It stands for the span of the moment: an `async` function that has
+ * awaited a reply goes on in the async context in which it asked, whose span has ended. The cost is one more call for
+ * each use.
+ */
+class CurrentSpan implements Otel.Span {
+  span: Otel.Span;
+
+  constructor(span: Otel.Span) {
+    this.span = span;
+  }
+
+  spanContext(): Otel.SpanContext {
+    return this.span.spanContext();
+  }
+
+  isRecording(): boolean {
+    return this.span.isRecording();
+  }
+
+  setAttribute(key: string, value: Otel.AttributeValue): this {
+    this.span.setAttribute(key, value);
+    return this;
+  }
+
+  setAttributes(attributes: Otel.Attributes): this {
+    this.span.setAttributes(attributes);
+    return this;
+  }
+
+  addEvent(name: string, attributesOrTime?: Otel.Attributes | Otel.TimeInput, time?: Otel.TimeInput): this {
+    this.span.addEvent(name, attributesOrTime, time);
+    return this;
+  }
+
+  addLink(link: Otel.Link): this {
+    this.span.addLink(link);
+    return this;
+  }
+
+  addLinks(links: Otel.Link[]): this {
+    this.span.addLinks(links);
+    return this;
+  }
+
+  setStatus(status: Otel.SpanStatus): this {
+    this.span.setStatus(status);
+    return this;
+  }
+
+  updateName(name: string): this {
+    this.span.updateName(name);
+    return this;
+  }
+
+  recordException(exception: Otel.Exception, time?: Otel.TimeInput): void {
+    this.span.recordException(exception, time);
+  }
+
+  /** The span ends with the work of the agent, not when the agent's code says so. */
+  end(): void {}
 }

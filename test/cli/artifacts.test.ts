@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ArtifactFolder, fileName, saveArtifact } from '../../src/cli/artifacts.ts';
+import { ArtifactFolder, fileName, saveArtifact } from '../../src/cli/terminal/artifacts.ts';
 import { processorTime } from '../support/processor-time.ts';
 
 function makeFolder(): string {

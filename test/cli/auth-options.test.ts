@@ -1,7 +1,7 @@
 import { Value } from '@sinclair/typebox/value';
 import { describe, expect, it } from 'vitest';
-import { authOptions, forgetSecrets, refuseOpenAccess } from '../../src/cli/auth-options.ts';
-import { Settings } from '../../src/cli/settings.ts';
+import { authOptions, forgetSecrets, refuseOpenAccess } from '../../src/cli/settings/consequences.ts';
+import { Settings } from '../../src/cli/settings/settings.ts';
 import { makeApiKey } from '../../src/http/auth/api-key.ts';
 
 const settings = (auth: object, more: object = {}): Settings =>

@@ -1,6 +1,6 @@
 /** Writes the table of docs/configuration.md, from the settings of the command line: `npm run docs:settings`. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { rows } from '../../src/cli/settings.ts';
+import { rows } from '../../src/cli/settings/settings.ts';
 
 const page = 'docs/configuration.md';
 /** The table of the page: from its head to the next empty line. */

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../src/cli/connect.ts';
-import { terminal } from '../../src/cli/terminal.ts';
+import { terminal } from '../../src/cli/terminal/terminal.ts';
 
 /** Replaces fetch; records its calls and the notes printed. */
 function mockFetch(fetch: typeof globalThis.fetch) {

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { Terminal } from '../../src/cli/terminal.ts';
+import { Terminal } from '../../src/cli/terminal/terminal.ts';
 
 /** `rich` has colours; `plain` is a terminal without them; `pipe` is none. */
 export type Kind = 'rich' | 'plain' | 'pipe';

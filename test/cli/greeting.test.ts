@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { greeting, isLoopback, reachableUrls } from '../../src/cli/greeting.ts';
+import { isLoopback } from '../../src/cli/addresses.ts';
+import { greeting } from '../../src/cli/serving/greeting.ts';
+import { reachableUrls } from '../../src/cli/serving/listen.ts';
 import { agent } from '../support/agents.ts';
 
 const options = { store: 'memory:', docs: false, playground: false };

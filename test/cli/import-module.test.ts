@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { importModule } from '../../src/cli/import-module.ts';
-import { terminal } from '../../src/cli/terminal.ts';
+import { importModule } from '../../src/cli/serving/import-module.ts';
+import { terminal } from '../../src/cli/terminal/terminal.ts';
 import { makeProject } from '../support/project.ts';
 
 afterEach(() => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { InputHistory } from '../../src/cli/input-history.ts';
+import { InputHistory } from '../../src/cli/terminal/input.ts';
 
 function stateFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-state-'));

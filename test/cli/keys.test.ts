@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { newKey } from '../../src/cli/commands/keys.ts';
-import { terminal } from '../../src/cli/terminal.ts';
+import { terminal } from '../../src/cli/terminal/terminal.ts';
 import { parseKeyFile } from '../../src/http/auth/key-file.ts';
 import { userScopes } from '../../src/http/auth/key-records.ts';
 import { KeyRing } from '../../src/http/auth/key-ring.ts';

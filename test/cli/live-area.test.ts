@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { type Frame, LiveArea } from '../../src/cli/live-area.ts';
+import { type Frame, LiveArea } from '../../src/cli/terminal/live-area.ts';
 import { screenOf } from '../support/screen.ts';
 
 /** An area on a screen of 20 columns and 5 rows. */

@@ -76,9 +76,9 @@ const cases: Case[] = [
 
 /** Loads the settings and agents of each folder, one after the other, and prints the error of each. */
 const script = `
-  import { readSettingsFile } from '${dist}/cli/settings-file.js';
-  import { loadAgents } from '${dist}/cli/load-agents.js';
-  import { Registry } from '${dist}/engine/registry.js';
+  import { readSettingsFile } from '${dist}/cli/settings/settings-file.js';
+  import { loadAgents } from '${dist}/cli/serving/load-agents.js';
+  import { Registry } from '${dist}/engine/agents/registry.js';
   const messages = [];
   for (const folder of process.argv.slice(1)) {
     process.chdir(folder);

@@ -1,7 +1,7 @@
 import { Lexer } from 'marked';
 import { describe, expect, it } from 'vitest';
-import { type Paint, renderMarkdown } from '../../src/cli/markdown.ts';
-import { sanitize } from '../../src/cli/sanitize.ts';
+import { type Paint, renderMarkdown } from '../../src/cli/terminal/answer.ts';
+import { sanitize } from '../../src/cli/terminal/format.ts';
 
 /** Shows styles as letters in brackets. */
 const marked: Paint = (text, ...styles) =>

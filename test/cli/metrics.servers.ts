@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
 import { scrape, scrapeUntil } from '../support/scrape.ts';
 import { redisPlace } from '../support/servers.ts';
-import { agentFile, createRun, startRivulet } from './server-project.ts';
+import { agentFile, createRun, metricsOf, startRivulet } from './server-project.ts';
 
 const planner = `async function* (_, context) {
   yield String(await context.step('count', () => [1]));
@@ -17,16 +16,6 @@ const { folder, remove } = makeProject({
   'agents/planner.js': agentFile('planner', planner).replace(/\);?\s*$/, ', { durable: true });'),
 });
 afterAll(remove);
-
-/** The address that a process logs when it serves its metrics. */
-async function metricsOf(rivulet: RivuletProcess): Promise<string> {
-  for (;;) {
-    const found = /the metrics are at (http:\S+)\/metrics/.exec(rivulet.out)?.[1];
-    if (found !== undefined) return found;
-    if (rivulet.child.exitCode !== null) throw new Error(`rivulet ended: ${rivulet.err || rivulet.out}`);
-    await Promise.race([once(rivulet.child.stdout ?? rivulet.child, 'data'), once(rivulet.child, 'exit')]);
-  }
-}
 
 const place = await redisPlace();
 afterAll(() => place?.remove());

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { agentFile, createRun, projectFolder, startRivulet } from './server-project.ts';
+import { scrape } from '../support/scrape.ts';
+import { agentFile, createRun, metricsOf, projectFolder, startRivulet } from './server-project.ts';
 
 describe.concurrent('rivulet serve', () => {
   it('hosts TypeScript, JavaScript and folders with an index, and prints agents, URL and a command to try', async (t) => {
@@ -31,8 +32,11 @@ describe.concurrent('rivulet serve', () => {
     async (args, t) => {
       const files = { 'agents/bad.ts': 'nope;', 'agents/none.js': 'export default 5;' };
       const folder = projectFolder({ ...files, 'agents/good.ts': agentFile('good', "() => 'fine'") }, t);
-      const rivulet = startRivulet(folder, [...args, '--port', '0'], t);
+      const rivulet = startRivulet(folder, [...args, '--port', '0', '--metrics-port', '0'], t);
       const url = await rivulet.url();
+      const metrics = await metricsOf(rivulet);
+      expect((await scrape(metrics)).value('rivulet_agent_files_broken')).toBe(2);
+      expect(await (await fetch(`${url}/ready`)).json()).toEqual({ status: 'ready' });
       expect((await createRun(url, 'good')).output[0]?.parts[0]?.content).toBe('fine');
       expect(rivulet.err).toMatch(/agents\/bad\.ts: does not load: nope is not defined .*; the file is skipped/);
       expect(rivulet.err).toMatch(/agents\/none\.js: its default export is not an agent; .*; the file is skipped/);

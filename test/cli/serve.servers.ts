@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { reachableUrls } from '../../src/cli/greeting.ts';
+import { reachableUrls } from '../../src/cli/serving/listen.ts';
 import { withoutInput } from '../support/details.ts';
 import { ask, framesUntil } from '../support/serve.ts';
 import { agentFile, createRun, getJson, post, projectFolder, startRivulet } from './server-project.ts';

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { onTestFinished, type TestContext } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { RivuletProcess } from '../support/process.ts';
@@ -43,3 +44,13 @@ export const createRun = async (url: string, agent: string, options: object = {}
   (await post(`${url}/runs`, ask(agent, 'hi', options))).json();
 
 export const getJson = async (url: string) => (await fetch(url)).json();
+
+/** The address that a process logs when it serves its metrics. */
+export async function metricsOf(rivulet: RivuletProcess): Promise<string> {
+  for (;;) {
+    const found = /the metrics are at (http:\S+)\/metrics/.exec(rivulet.out)?.[1];
+    if (found !== undefined) return found;
+    if (rivulet.child.exitCode !== null) throw new Error(`rivulet ended: ${rivulet.err || rivulet.out}`);
+    await Promise.race([once(rivulet.child.stdout ?? rivulet.child, 'data'), once(rivulet.child, 'exit')]);
+  }
+}

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, describe, expect, it } from 'vitest';
-import { addServing, type Resolved, resolveSettings } from '../../src/cli/resolve-settings.ts';
-import { fileSchema, rows } from '../../src/cli/settings.ts';
+import { addServing, type Resolved, resolveSettings } from '../../src/cli/settings/resolve-settings.ts';
+import { fileSchema, rows } from '../../src/cli/settings/settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-settings-'));
 afterAll(() => rmSync(folder, { recursive: true }));

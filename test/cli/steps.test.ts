@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { progressBar, Steps } from '../../src/cli/steps.ts';
+import { progressBar, Steps } from '../../src/cli/terminal/steps.ts';
 import { progress, trajectory } from '../../src/core/parts.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { MessagePart, TrajectoryMetadata } from '../../src/schema/message.ts';

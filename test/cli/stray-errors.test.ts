@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { StrayErrors } from '../../src/cli/stray-errors.ts';
+import { StrayErrors } from '../../src/cli/serving/stray-errors.ts';
 
 // stray-errors.servers.ts has a server with such an agent.
 it('more than ten errors within a minute are too many, and any number over a long time is not', () => {

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { takeInheritedSocket } from '../../src/cli/systemd-socket.ts';
+import { takeInheritedSocket } from '../../src/cli/serving/listen.ts';
 import { agentFile, projectFolder } from './server-project.ts';
 
 const main = resolve(import.meta.dirname, '../../dist/cli/main.js');

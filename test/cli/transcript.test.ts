@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Transcript } from '../../src/cli/transcript.ts';
+import { Transcript } from '../../src/cli/terminal/transcript.ts';
 import { file } from '../../src/core/file.ts';
 import { citation, progress, trajectory } from '../../src/core/parts.ts';
 import type { Event } from '../../src/schema/event.ts';

@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { Output } from '../support/output.ts';
 import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
-import { agentFile } from './server-project.ts';
+import { scrape } from '../support/scrape.ts';
+import { agentFile, metricsOf } from './server-project.ts';
 import { watchedProject } from './watched-project.ts';
 
 describe.concurrent('rivulet serve --watch', () => {
@@ -86,6 +87,21 @@ describe.concurrent('rivulet serve --watch', () => {
     );
     expect(await project.ask('a')).toBe('a');
     expect(await project.server.stop()).toBe(0);
+  });
+
+  it('counts the files that do not load, until they are mended', async (t) => {
+    const files = { 'agents/a.js': agentFile('a', "() => 'a'"), 'agents/bad.js': 'nope;' };
+    const project = await watchedProject(t, files, ['--metrics-port', '0']);
+    const metrics = await metricsOf(project.server);
+    const broken = async () => (await scrape(metrics)).value('rivulet_agent_files_broken');
+    expect(await broken()).toBe(1);
+    project.write('agents/bad.js', agentFile('bad', "() => 'mended'"));
+    await project.printed('now hosting a, bad');
+    expect(await broken()).toBe(0);
+    project.write('agents/bad.js', 'nope;');
+    await project.printed('bad.js has changed');
+    await t.expect.poll(broken, { timeout: 60_000 }).toBe(1);
+    expect(await project.ask('bad')).toBe('mended');
   });
 
   it('runs new code in new runs, and the old code in runs that have started', async (t) => {

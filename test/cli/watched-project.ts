@@ -8,9 +8,13 @@ import { RivuletProcess } from '../support/process.ts';
 import { makeProject } from '../support/project.ts';
 
 /** Starts `serve --watch` on a project; both end with the test. */
-export async function watchedProject({ onTestFinished }: TestContext, files: Record<string, string>) {
+export async function watchedProject(
+  { onTestFinished }: TestContext,
+  files: Record<string, string>,
+  args: readonly string[] = [],
+) {
   const { folder, remove } = makeProject(files);
-  const server = new RivuletProcess(['serve', '--watch', '--port', '0', '--store', 'memory:'], {}, folder);
+  const server = new RivuletProcess(['serve', '--watch', '--port', '0', '--store', 'memory:', ...args], {}, folder);
   const output = new Output(server.child);
   onTestFinished(async () => {
     await server.stop('SIGKILL');

@@ -1,7 +1,7 @@
 import type { Agent, Run } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { lastValueFrom } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { agent, askOnce, echo } from '../support/agents.ts';
 import { listed } from '../support/details.ts';
 import { serveApi } from '../support/serve.ts';
@@ -48,6 +48,15 @@ describe('calls of the client', () => {
     expect([id, history.length]).toEqual([session_id, 2]);
     await client.removeSession(session_id);
     await expect(client.session(session_id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('share no signal, with which Node 20 would keep an entry for each call', async () => {
+    const { client } = await setUp();
+    const any = vi.spyOn(AbortSignal, 'any');
+    onTestFinished(() => any.mockRestore());
+    for (let n = 0; n < 3; n += 1) await client.agents();
+    const sources = any.mock.calls.flatMap(([signals]) => [...signals]);
+    expect(sources).toHaveLength(new Set(sources).size);
   });
 
   it('fail with the server’s error', async () => {

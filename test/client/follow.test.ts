@@ -64,7 +64,7 @@ describe('following a run', () => {
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST', 'POST']);
     expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
     const [key, ...others] = requests.map(({ headers }) => headers.get('Idempotency-Key'));
-    expect(key).toMatch(/^[0-9a-f]{32}$/);
+    expect(key).toMatch(/^(\d+-){3}\d+$/);
     expect(new Set(others)).toEqual(new Set([key]));
     expect(requests[3]?.headers.get('If-Busy')).toBe('enqueue');
     expect(requests[3]?.headers.get('On-Disconnect')).toBe('grace=5');
@@ -74,7 +74,7 @@ describe('following a run', () => {
     const { client, requests } = setUp([lost(), stream(soon + created + completed(2))]);
     await typesOf(client.run('a', 'Hi', Object.assign({}, { idempotency_key: undefined })));
     const [key, again] = requests.map(({ headers }) => headers.get('Idempotency-Key'));
-    expect(key).toMatch(/^[0-9a-f]{32}$/);
+    expect(key).toMatch(/^(\d+-){3}\d+$/);
     expect(again).toBe(key);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { findProblems, formatOf, readValue } from '../../src/client/reply-check.ts';
-import { choicesOf, fieldKind } from '../../src/client/reply-form.ts';
 import { receiveReply } from '../../src/engine/execution/reply-schema.ts';
+import { findProblems, formatOf, readValue } from '../../src/forms/reply-check.ts';
+import { choicesOf, fieldKind } from '../../src/forms/reply-form.ts';
 
 describe('a form', () => {
   it('offers the values of an enum, and those of constants by their titles', () => {

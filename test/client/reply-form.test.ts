@@ -7,7 +7,7 @@ import {
   problemOf,
   problemsOf,
   replyPart,
-} from '../../src/client/reply-form.ts';
+} from '../../src/forms/reply-form.ts';
 
 describe('a reply form', () => {
   it('has a field of the right kind for each schema, and initial values', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkAwait, checkCall } from '../../src/core/check-output.ts';
+import { checkAwait, checkCall, checkOutput } from '../../src/core/check-output.ts';
 
 const now = '2026-01-01T00:00:00.000Z';
 const text = (content: unknown): object => ({ parts: [{ content }] });
@@ -81,5 +81,12 @@ describe('the input of a call', () => {
     ['a BigInt', [text('a'), text(5n)], 'input[1].parts[0].content: is a bigint'],
   ])('is refused by name where it is nonsense: %s', (_, input, problem) => {
     expect(() => checkCall('a', input, now)).toThrow(problem);
+  });
+});
+
+describe('what an agent emits', () => {
+  it('is an event of its own with nothing beside it that makes another event of it', () => {
+    const emitted = { type: 'generic', generic: { step: 1 }, run: 'mine', part: 'mine' };
+    expect(checkOutput('a', emitted, now)).toEqual({ type: 'generic', generic: { step: 1 } });
   });
 });

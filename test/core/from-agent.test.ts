@@ -4,7 +4,7 @@ import { firstValueFrom, NEVER, of, toArray } from 'rxjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import ZenObservable from 'zen-observable';
 import type { Callbag } from '../../src/core/agent.ts';
-import { fromAgent } from '../../src/core/from-agent.ts';
+import { fromAgent } from '../../src/engine/execution/from-agent.ts';
 
 const all = <T>(input: Parameters<typeof fromAgent<T>>[0]): Promise<T[]> =>
   firstValueFrom(fromAgent(input).pipe(toArray()));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { concat, from, lastValueFrom, type Observable, of, throwError, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { AgentOutput } from '../../src/core/agent.ts';
-import { joinPairs } from '../../src/core/pair-joiner.ts';
+import { joinPairs } from '../../src/engine/execution/pair-joiner.ts';
 import { anyText } from '../support/unicode.ts';
 
 type Output = AgentOutput | undefined;

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { describe, expect, it } from 'vitest';
-import { covers } from '../../src/core/messages.ts';
+import { covers } from '../../src/core/media-types.ts';
 import { compile } from '../../src/core/validate.ts';
 import * as agentSchemas from '../../src/schema/agent.ts';
 import * as apiSchemas from '../../src/schema/api.ts';

@@ -4,7 +4,7 @@ import { createClient } from 'rivulet/client';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
-import { Registry } from '../../src/engine/registry.ts';
+import { Registry } from '../../src/engine/agents/registry.ts';
 import { startLlm } from '../agents/llm.ts';
 import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/serve.ts';

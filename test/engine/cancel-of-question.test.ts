@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { Hold } from '../support/hold.ts';
 import { answerOf, begin, eventsOf, runOf } from '../support/lives.ts';
@@ -54,6 +55,49 @@ describe('a cancel that names a question', () => {
       await engine.stop();
     }
   });
+
+  it('has its reason in the final event, wherever the run is; a later cancel gives no other', async () => {
+    for (const [place, engine, run_id] of await places()) {
+      expect(JSON.parse(await engine.cancel(run_id, '1', 'the reply does not fit')), place).toMatchObject({
+        status: 'cancelling',
+        cancel_reason: 'the reply does not fit',
+      });
+      await engine.cancel(run_id, undefined, 'another').catch(() => undefined);
+      while ((await runOf(engine, run_id)).status !== 'cancelled') await turn();
+      const last = (await eventsOf(engine, run_id)).at(-1);
+      expect(last, place).toMatchObject({ type: 'run.cancelled', run: { cancel_reason: 'the reply does not fit' } });
+      expect(await runOf(engine, run_id), place).toMatchObject({ cancel_reason: 'the reply does not fit' });
+      await engine.stop();
+    }
+  });
+
+  it.each([true, false])(
+    'has its reason also where its node dies before the run ends (durable: %s)',
+    async (durable) => {
+      let stop = (_: string): void => {};
+      const stopped = new Promise<string>((resolve) => (stop = resolve));
+      const agent = defineAgent(
+        { name: 'asks', description: 'Works and asks.' },
+        (_, context) =>
+          merge(
+            context.step('work', () => stopped),
+            context.await('Go on?').pipe(map(() => 'done')),
+          ),
+        { durable },
+      );
+      const store = new RecordingStore();
+      const before = await startEngine([agent], store);
+      const run_id = await asked(before);
+      await before.cancel(run_id, '1', 'the reply does not fit');
+      stop('stopped');
+      await before.stop();
+      const cut = 1 + store.commits.findIndex((writes) => writes.some(({ row }) => row?.status === 'cancelling'));
+      const engine = await startEngine([agent], await store.after(cut));
+      while ((await runOf(engine, run_id)).status !== 'cancelled') await turn();
+      expect(await runOf(engine, run_id)).toMatchObject({ cancel_reason: 'the reply does not fit' });
+      await engine.stop();
+    },
+  );
 
   it('is refused where the run awaits nothing', async () => {
     const silent = defineAgent({ name: 'asks', description: 'Works.' }, (_, { signal }) => {

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Delivery } from '../../src/core/outbox.ts';
-import type { Write } from '../../src/core/store.ts';
+import type { Delivery } from '../../src/core/ports/outbox.ts';
+import type { Write } from '../../src/core/ports/run-store.ts';
 import { Observers } from '../../src/engine/observers.ts';
 import { type Attempt, Deliverer, type SendWebhook } from '../../src/engine/webhooks/deliverer.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { delivery, webhooks } from '../stores/contract-deliveries.ts';
+import { delivery, webhooks } from '../stores/contract-outbox.ts';
 import { ownedRow } from '../stores/contract-owners.ts';
 import { warningsOfNode } from '../support/warnings.ts';
 

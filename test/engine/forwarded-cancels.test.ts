@@ -96,7 +96,7 @@ describe('a cancel of a run that another node executes', () => {
     expect([begun, ended]).toEqual([['first'], []]);
     cleanUp.letGo();
     expect((await finished(front, next)).status).toBe('completed');
-    expect(queue.isOffered(run_id)).toBe(false);
+    expect(queue.isHeld(run_id)).toBe(false);
   });
 
   it('is refused where the run ends first', async () => {

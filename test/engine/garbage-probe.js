@@ -8,9 +8,8 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { of } from 'rxjs';
 import { defineAgent } from '../../dist/core/agent.js';
-import { LocalDispatcher } from '../../dist/dispatchers/local.js';
+import { Registry } from '../../dist/engine/agents/registry.js';
 import { Engine } from '../../dist/engine/engine.js';
-import { Registry } from '../../dist/engine/registry.js';
 import { MemoryStore } from '../../dist/stores/memory/memory-store.js';
 
 setFlagsFromString('--expose-gc');
@@ -24,7 +23,6 @@ async function startEngine() {
   const engine = new Engine({
     registry: new Registry([{ agent: greet, source: 'the test' }]),
     store: new MemoryStore(),
-    dispatcher: new LocalDispatcher(),
     fetchResource: () => Promise.reject(new Error('nothing is fetched here')),
     publicUrl: () => 'http://localhost',
     logFor: () => silent,

@@ -2,7 +2,7 @@ import { firstValueFrom, toArray } from 'rxjs';
 import { expect, it, vi } from 'vitest';
 import { giveWay } from '../../src/core/timing.ts';
 import { Sessions } from '../../src/engine/sessions.ts';
-import { storeForAgents } from '../../src/engine/store-access.ts';
+import { storeForAgents } from '../../src/engine/store/store-calls.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { append, fresh } from '../stores/writes.ts';

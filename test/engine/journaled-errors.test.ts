@@ -1,7 +1,7 @@
 import { type AgentContext, AgentError, type AgentFunction, type Awaitable, defineAgent } from 'rivulet';
 import { lastValueFrom, map, of, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { endedRunLog } from '../../src/ended-run-log.ts';
+import { endedRunLog } from '../../src/server/ended-run-log.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { cutEverywhere } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';

@@ -2,7 +2,7 @@ import { concat, defer, finalize, map, merge, NEVER, type Observable, of } from 
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
-import type { Outcome, Write } from '../../src/core/store.ts';
+import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import type { Run } from '../../src/schema/run.ts';

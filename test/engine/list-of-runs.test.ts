@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { concat, map, merge, NEVER, type Observable, range } from 'rxjs';
 import { expect, it } from 'vitest';
 import { defineAgent } from '../../src/core/agent.ts';
-import type { Batch } from '../../src/core/store.ts';
+import type { Batch } from '../../src/core/ports/run-store.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';

@@ -2,7 +2,7 @@ import { type Observable, of, range } from 'rxjs';
 import { concatMap, delay } from 'rxjs/operators';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fullChars } from '../../src/core/lines.ts';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { defineAgent } from '../../src/index.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { openStore } from '../../src/stores/open.ts';

@@ -1,8 +1,7 @@
 import { map, merge, NEVER, type Observable, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type Agent, silentLog } from '../../src/core/agent.ts';
-import type { Dispatcher } from '../../src/core/dispatcher.ts';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -10,8 +9,6 @@ import { startEngine } from '../../src/testing/engine.ts';
 import { agent, durable, echo } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { toTheEnd } from '../support/lives.ts';
-import { nodes } from '../support/nodes.ts';
-import { ask, finished } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 
 const input = [{ parts: [{ content: 'hi' }] }];
@@ -94,37 +91,5 @@ describe('runs whose agent is missing after a restart', () => {
     expect((await store.run(works))?.status).toBe('cancelled');
     expect((await toTheEnd(engine, waits)).run.status).toBe('cancelled');
     await engine.stop();
-  });
-});
-
-describe('a node without the agent of a run', () => {
-  it('leaves the run to a node that has it, and does not offer it', async () => {
-    const { node, queue } = nodes([durable('works', () => of('worked'))]);
-    const lines: string[] = [];
-    const logger = { level: 'warn' as const, stream: { write: (text: string) => void lines.push(text) } };
-    let [offers, takes] = [0, 0];
-    const dispatcher: Dispatcher = {
-      ...queue.dispatcher('lacks'),
-      offer: async () => {
-        offers += 1;
-      },
-      start: (execute, onReleased) => {
-        const counted: typeof execute = (run_id, lease) => {
-          takes += 1;
-          return execute(run_id, lease);
-        };
-        return queue.dispatcher('lacks').start(counted, onReleased);
-      },
-    };
-    // A node offers what no node executes, each `lease`.
-    const limits = { lease: 20 };
-    const has = await node('has', { limits });
-    await node('lacks', { agents: [echo], dispatcher, limits, logger });
-    queue.next = 'lacks';
-    const { run_id } = await (await has.post('/runs', ask('works', 'x', { mode: 'async' }))).json();
-    await expect.poll(() => takes).toBeGreaterThan(2);
-    queue.next = 'has';
-    expect((await finished(has, run_id)).status).toBe('completed');
-    expect([offers, lines.filter((line) => line.includes('waits for its agent works')).length]).toEqual([0, 1]);
   });
 });

@@ -1,7 +1,6 @@
 import { concat, ignoreElements, map, merge, NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Run } from '../../src/index.ts';
-import { append, fresh } from '../stores/writes.ts';
 import { agent, askOnce, durable, echo, Tap, tokens } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
 import { nodes } from '../support/nodes.ts';
@@ -44,6 +43,60 @@ describe('several nodes of one store', () => {
     const seen = [...first, ...(await frames(await rest))];
     expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => index + 1));
     expect(seen.map(({ event }) => event)).toEqual(await eventsOf(b, run_id));
+  });
+
+  it('stream the tokens of a run of another one as they come, where nodes never poll', async () => {
+    const tap = new Tap();
+    const { node, queue } = nodes([tap.agent]);
+    const limits = { pollInterval: 86_400_000 };
+    const a = await node('a', { limits });
+    await node('b', { limits });
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+    await tap.started();
+    const response = await a.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
+    let token = 0;
+    const pushNext = (): void => {
+      token += 1;
+      tap.push(`token ${token} `);
+    };
+    pushNext();
+    await framesUntil(response, ({ event }) => {
+      // Each token is made when the reader has the one before.
+      if (JSON.stringify(event).includes(`token ${token} `)) pushNext();
+      return token > 5;
+    });
+    tap.complete();
+  });
+
+  it('start the next run of a session when one of another node ends, where nodes never poll', async () => {
+    const tap = new Tap();
+    const { node, queue } = nodes([tap.agent, echo]);
+    const limits = { pollInterval: 86_400_000 };
+    const [a, b] = [await node('a', { limits }), await node('b', { limits })];
+    queue.next = 'b';
+    const inSession = { mode: 'async', session_id: crypto.randomUUID() };
+    await a.post('/runs', ask('tap', 'x', inSession));
+    await tap.started();
+    const { run_id } = await (await a.post('/runs', ask('echo', 'x', inSession), { 'if-busy': 'enqueue' })).json();
+    tap.complete();
+    expect((await finished(b, run_id)).status).toBe('completed');
+  });
+
+  it('tell feeds of the runs of another one, where nodes never poll', async () => {
+    const tap = new Tap();
+    const { node, queue } = nodes([tap.agent]);
+    const limits = { pollInterval: 86_400_000 };
+    const a = await node('a', { limits });
+    await node('b', { limits });
+    queue.next = 'b';
+    const feed = await RunFeed.open(a.url);
+    await feed.ready();
+    const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
+    await tap.started();
+    await feed.has(run_id, 'in-progress');
+    tap.complete();
+    await feed.has(run_id, 'completed');
   });
 
   it('cancel a run of another one, whose agent gets the signal although it writes all the time', async () => {
@@ -222,24 +275,6 @@ describe('several nodes of one store', () => {
     queue.next = 'a';
     expect((await a.post(`/runs/${run_id}`, answer('yes'))).status).toBe(503);
     expect((await finished(a, run_id)).error?.data?.reason).toBe('run_interrupted');
-  });
-
-  it('offer a run again if its dispatch was lost', async () => {
-    const { node, queue } = nodes([echo]);
-    const a = await node('a', { worker: false, limits: { lease: 20 } });
-    queue.next = 'nothing';
-    const { run_id } = await (await a.post('/runs', ask('echo', 'hi', { mode: 'async' }))).json();
-    queue.next = 'b';
-    const b = await node('b');
-    expect(textOf(await finished(b, run_id))).toBe('hi');
-  });
-
-  it('offer all runs whose dispatch was lost, more than a page of them', async () => {
-    const { node, queue, store } = nodes([echo]);
-    const lost = Array.from({ length: 1_001 }, () => append(fresh(), ['{}']));
-    expect(new Set(await store.commit(lost))).toEqual(new Set(['taken']));
-    await node('a', { worker: false, limits: { lease: 20 } });
-    await expect.poll(() => lost.filter(({ row }) => !queue.isOffered(row.run_id))).toEqual([]);
   });
 
   it('hand over their durable runs when they stop', async () => {

@@ -18,6 +18,7 @@ async function longRun(store: Store): Promise<RunRow> {
     owner: null,
     principal: null,
     targets: null,
+    readers: null,
     trace: null,
     epoch: 1,
     tier: 'pinned',

@@ -1,7 +1,8 @@
 import { concat, defer, map, NEVER, of, throwError } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type AgentFunction, silentLog } from '../../src/core/agent.ts';
-import type { RunRow, Store } from '../../src/core/store.ts';
+import type { RunRow } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import { textOf } from '../../src/index.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { checkAgainst } from '../../src/engine/json-schema.ts';
-import { inProcessorTime } from '../../src/engine/processor-time.ts';
+import { checkAgainst } from '../../src/engine/agents/json-schema.ts';
+import { inProcessorTime } from '../../src/engine/agents/processor-time.ts';
 import { processorTime } from '../support/processor-time.ts';
 
 const clock = new Int32Array(new SharedArrayBuffer(4));

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { operator, type Principal } from '../../src/core/principal.ts';
 import type { PushTarget } from '../../src/core/push-targets.ts';
-import { Access } from '../../src/engine/access.ts';
+import type { Access } from '../../src/engine/access.ts';
 import type { Agent } from '../../src/index.ts';
-import { LocalRuntime } from '../../src/runtime.ts';
+import { LocalRuntime } from '../../src/server/runtime.ts';
 import { agent, askOnce, echo, Tap } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
 import { Receiver } from '../support/receiver.ts';
@@ -35,7 +35,7 @@ function cluster(agents: Agent[]) {
   return { ...shared, node };
 }
 
-const operatorOf = ({ engine }: LocalRuntime): Access => new Access(engine, operator);
+const operatorOf = ({ engine }: LocalRuntime): Access => engine.as(operator);
 
 const caller = (id: string): Principal => ({ kind: 'custom', id, scopes: ['runs:read', 'runs:write'] });
 
@@ -209,7 +209,7 @@ describe('the targets of a run', () => {
   it('are those of the run’s owner: others neither see nor change them, and admins see no secrets', async () => {
     const tap = new Tap();
     const runtime = await cluster([tap.agent, agent('other', () => 'x'), echo]).node('a');
-    const access = (principal: Principal): Access => new Access(runtime.engine, principal);
+    const access = (principal: Principal): Access => runtime.engine.as(principal);
     const [owner, stranger] = [access(caller('ada')), access(caller('bob'))];
     const target: PushTarget = { id: 'one', form: 'a2a', url: 'https://example.com/', token: 'secret' };
     const run_id = await begin(owner, 'tap');
@@ -235,7 +235,7 @@ describe('runs by the time of their status', () => {
   it('are listed newest first in pages, with their number, and only those of the caller', async () => {
     const { node } = cluster([echo, askOnce]);
     const runtime = await node('a');
-    const access = (principal: Principal): Access => new Access(runtime.engine, principal);
+    const access = (principal: Principal): Access => runtime.engine.as(principal);
     const [owner, stranger] = [access(caller('ada')), access(caller('bob'))];
     const ids: string[] = [];
     for (let n = 0; n < 3; n += 1) ids.push(await begin(owner, 'ask'));

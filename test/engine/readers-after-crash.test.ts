@@ -1,9 +1,9 @@
 import { NEVER } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { readersForm, targetsOf } from '../../src/core/push-targets.ts';
-import type { RunRow, Store } from '../../src/core/store.ts';
-import { ConnectedReaders } from '../../src/engine/runs/connected-readers.ts';
-import { ReaderNodes } from '../../src/engine/runs/reader-nodes.ts';
+import type { RunRow } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
+import { ConnectedReaders } from '../../src/engine/cluster/connected-readers.ts';
+import { ReaderNodes, readersOf } from '../../src/engine/cluster/reader-nodes.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, fresh } from '../stores/writes.ts';
 import { durable } from '../support/agents.ts';
@@ -20,7 +20,8 @@ const rowOf = async (store: Store, run_id: string): Promise<RunRow> => {
   if (row === undefined) throw new Error(`there is no run ${run_id}`);
   return row;
 };
-const formsOf = async (store: Store, run_id: string) => targetsOf(await rowOf(store, run_id)).map(({ form }) => form);
+const readersIn = async (store: Store, run_id: string) =>
+  readersOf(await rowOf(store, run_id)).map(({ readers }) => readers);
 
 describe('a durable run whose server has crashed', () => {
   it.each(['cancel', 'grace=0.1'])('is cancelled where its reader does not come back, with %s', async (policy) => {
@@ -31,10 +32,10 @@ describe('a durable run whose server has crashed', () => {
     const stream = await first.post('/runs', ask('endless', 'x', { mode: 'stream' }), headers);
     const run_id = stream.headers.get('run-id') ?? '';
     const unread = await (await first.post('/runs', ask('endless', 'x', { mode: 'async' }), headers)).json();
-    while (String(await formsOf(store, run_id)) !== readersForm) await turn();
+    while (String(await readersIn(store, run_id)) !== 'connected') await turn();
     // As when the process is killed: it writes nothing any more.
     const never = { fails: 1, times: Number.POSITIVE_INFINITY };
-    plan.faults = { commit: never, setTargets: never };
+    plan.faults = { commit: never, compareAndSet: never };
     const next = await serveApi([endless], { store, limits: { lease: 50, cancelGrace: 1 } });
     // A stream of its events would keep it.
     const statusOf = async (id: string): Promise<string> => (await (await next.get(`/runs/${id}`)).json()).status;
@@ -51,12 +52,12 @@ describe('a durable run whose server has crashed', () => {
     const stream = await first.post('/runs', ask('endless', 'x', { mode: 'stream' }), headers);
     const run_id = stream.headers.get('run-id') ?? '';
     await framesUntil(stream, ({ event }) => event.type === 'run.in-progress');
-    while (String(await formsOf(store, run_id)) !== 'disconnected') await turn();
+    while (String(await readersIn(store, run_id)) !== 'disconnected') await turn();
     await first.app.close();
-    expect(await formsOf(store, run_id)).toEqual(['disconnected']);
+    expect(await readersIn(store, run_id)).toEqual(['disconnected']);
     const next = await serveApi([endless], { store });
     const reader = (await next.get(`/runs/${run_id}/events`, sse)).body?.getReader();
-    while (String(await formsOf(store, run_id)) !== readersForm) await turn();
+    while (String(await readersIn(store, run_id)) !== 'connected') await turn();
     await reader?.cancel();
   });
 

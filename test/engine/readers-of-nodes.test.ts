@@ -1,8 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { disconnectedForm, readersForm, targetsOf } from '../../src/core/push-targets.ts';
-import type { Store } from '../../src/core/store.ts';
-import { ConnectedReaders } from '../../src/engine/runs/connected-readers.ts';
-import { ReaderNodes } from '../../src/engine/runs/reader-nodes.ts';
+import type { Store } from '../../src/core/ports/store.ts';
+import { ConnectedReaders } from '../../src/engine/cluster/connected-readers.ts';
+import { ReaderNodes, readersOf } from '../../src/engine/cluster/reader-nodes.ts';
 import { Tap } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { nodes } from '../support/nodes.ts';
@@ -21,11 +20,11 @@ describe('two nodes of one store', () => {
   });
 });
 
-/** Resolves when the targets of a run have these forms: what the nodes know of each other's readers. */
+/** Resolves when the nodes know this of each other's readers. */
 async function known(store: Store, run_id: string, forms: readonly string[]): Promise<void> {
   const find = async () => {
     const row = await store.run(run_id);
-    return row === undefined ? [] : targetsOf(row).map(({ form }) => form);
+    return row === undefined ? [] : readersOf(row).map(({ readers }) => readers);
   };
   while (String(await find()) !== String(forms)) await turn();
 }
@@ -49,17 +48,17 @@ it('a run of which a reader has died with its node goes on for two leases withou
   const policy = { 'on-disconnect': 'cancel' };
   const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }), policy)).json();
   await tap.started();
-  const nodesWithReaders = (count: number) => known(store, run_id, Array(count).fill(readersForm));
+  const nodesWithReaders = (count: number) => known(store, run_id, Array(count).fill('connected'));
   const read = async ({ get }: Served) => (await get(`/runs/${run_id}/events`, sse)).body;
   const lost = await read(dies);
   await nodesWithReaders(1);
   const last = await read(a);
   await nodesWithReaders(2);
   // The node that died writes no more.
-  plan.faults.setTargets = { fails: 1, times: Number.POSITIVE_INFINITY };
-  const { setTargets: calls = 0 } = plan.calls;
+  plan.faults.compareAndSet = { fails: 1, times: Number.POSITIVE_INFINITY };
+  const { compareAndSet: calls = 0 } = plan.calls;
   await lost?.cancel();
-  while (plan.calls.setTargets === calls) await turn();
+  while (plan.calls.compareAndSet === calls) await turn();
   await last?.cancel();
   await nodesWithReaders(1);
   expect((await (await a.get(`/runs/${run_id}`)).json()).status).toBe('in-progress');
@@ -80,12 +79,12 @@ it('a run goes on whose client has come back to another node, and has read its r
   const policy = 'grace=2';
   for (const id of [run_id, left]) {
     const leave = one.connect(id, policy, true);
-    await known(store, id, [readersForm]);
+    await known(store, id, ['connected']);
     leave(true);
-    await known(store, id, [disconnectedForm]);
+    await known(store, id, ['disconnected']);
   }
   const leave = other.connect(run_id, policy, true);
-  await known(store, run_id, [readersForm]);
+  await known(store, run_id, ['connected']);
   leave(false);
   await known(store, run_id, []);
   // Both times of grace end, the one of this run first.
@@ -98,13 +97,13 @@ it('a run is cancelled after its grace, also where the store took neither its re
   const { store, begin } = await runs();
   const run_id = await begin();
   const plan = newPlan();
-  plan.faults.setTargets = { fails: 1, times: 2 };
+  plan.faults.compareAndSet = { fails: 1, times: 2 };
   const cancelled = new Promise<string>((cancel) => {
     const readers = new ConnectedReaders(new ReaderNodes(faulty(store, plan), lease), cancel);
     readers.connect(run_id, 'grace=0.1', true)(true);
   });
   expect(await cancelled).toBe(run_id);
-  expect(plan.calls.setTargets).toBe(2);
+  expect(plan.calls.compareAndSet).toBe(2);
 });
 
 describe('a run whose readers were at a node that has died', () => {
@@ -125,11 +124,11 @@ describe('a run whose readers were at a node that has died', () => {
     };
     const untilOf = async (run_id: string): Promise<string | undefined> => {
       const row = await store.run(run_id);
-      return row && targetsOf(row)[0]?.until;
+      return row && readersOf(row)[0]?.until;
     };
     for (const run_id of [lost, back]) {
       dies.connect(run_id, 'grace=5', true);
-      await known(store, run_id, [readersForm]);
+      await known(store, run_id, ['connected']);
     }
     vi.advanceTimersByTime(2 * lease);
     const before = await untilOf(back);
@@ -140,7 +139,7 @@ describe('a run whose readers were at a node that has died', () => {
     expect(cancelled).toEqual([]);
     // The client of one of them comes back, and then disconnects.
     other.connect(back, 'grace=5', true)(true);
-    await known(store, back, [readersForm]);
+    await known(store, back, ['connected']);
     vi.advanceTimersByTime(1);
     await check();
     expect(cancelled).toEqual([lost]);
@@ -157,8 +156,8 @@ describe('a run whose readers were at a node that has died', () => {
     const policy = { 'on-disconnect': 'cancel' };
     const { run_id } = await (await a.post('/runs', ask('never', 'x', { mode: 'async' }), policy)).json();
     await dies.get(`/runs/${run_id}/events`, sse);
-    await known(store, run_id, [readersForm]);
-    plan.faults.setTargets = { fails: 1, times: Number.POSITIVE_INFINITY };
+    await known(store, run_id, ['connected']);
+    plan.faults.compareAndSet = { fails: 1, times: Number.POSITIVE_INFINITY };
     await expect.poll(async () => (await store.run(run_id))?.status).toBe('cancelled');
   });
 });

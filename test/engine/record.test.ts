@@ -1,7 +1,6 @@
 import { concat, concatMap, map, merge, of, race, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import type { AgentContext, Run } from '../../src/index.ts';
-import { textOf } from '../../src/index.ts';
+import { type AgentContext, type Run, textOf } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, echo } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';

@@ -1,6 +1,6 @@
 import { concat, merge, NEVER, of, race, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import type { Outcome } from '../../src/core/store.ts';
+import type { Outcome } from '../../src/core/ports/run-store.ts';
 import { PickyStore } from '../support/picky-store.ts';
 import { ask, finished, serveApi } from '../support/serve.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Retention } from '../../src/core/store.ts';
+import type { Cutoffs } from '../../src/core/ports/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -9,10 +9,10 @@ import { ask, serveApi } from '../support/serve.ts';
 
 /** A store that notes its sweeps, and says after each of the first ones that there is more to remove. */
 class Swept extends MemoryStore {
-  readonly sweeps: Retention[] = [];
+  readonly sweeps: Cutoffs[] = [];
   more = 0;
 
-  override async sweep(before: Retention): Promise<boolean> {
+  override async sweep(before: Cutoffs): Promise<boolean> {
     this.sweeps.push(before);
     const left = await super.sweep(before);
     return left || this.sweeps.length <= this.more;

@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fail } from '../../src/core/errors.ts';
-import type { RunFilter, RunRow, Store } from '../../src/core/store.ts';
+import type { RunFilter } from '../../src/core/ports/run-lists.ts';
+import type { RunRow } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import type { ChangeEvent, ChangeReader } from '../../src/engine/changes/change-reader.ts';
 import { RunChanges } from '../../src/engine/changes/run-changes.ts';
 import { defaultLimits } from '../../src/engine/limits.ts';
+import { Followed } from '../../src/engine/store/followed.ts';
 import type { RunStatus } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openStore } from '../../src/stores/open.ts';
@@ -61,6 +64,7 @@ const changesOf = (shared = false, of: Store = store): RunChanges =>
   new RunChanges(of, {
     limits: defaultLimits,
     shared,
+    followed: new Followed(),
     now: () => new Date().toISOString(),
     onFailure: (error) => failures.push(error),
   });
@@ -80,6 +84,7 @@ const notification = ({ run_id, epoch, last }: RunRow, changed = true) => ({
   final: false,
   changed,
   forwarded: false,
+  waits: false,
 });
 
 /** Reads in the background, so that a test can look at what came. */

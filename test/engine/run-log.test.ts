@@ -1,17 +1,14 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Outcome, RunRow, Write } from '../../src/core/store.ts';
+import type { Outcome, RunRow, Write } from '../../src/core/ports/run-store.ts';
 import { GroupCommit } from '../../src/engine/log/group-commit.ts';
 import { RunLog } from '../../src/engine/log/run-log.ts';
 import { endingWrite } from '../../src/engine/log/stored-run.ts';
-import { createCommitOne } from '../../src/engine/store-access.ts';
 import { withDeliveries } from '../../src/engine/webhooks/deliveries.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, fresh } from '../stores/writes.ts';
 
 const newRow = (): RunRow => fresh({ status: 'in-progress' });
-
-const unobserved = { onCommitted: () => {}, onCommitFailed: () => {} };
 
 function setUp() {
   const store = new MemoryStore();
@@ -20,7 +17,6 @@ function setUp() {
     requestTimeout: 5_000,
     storeTimeout: 5_000,
     onFailure: (error) => failures.push(error),
-    observer: unobserved,
   });
   const begin = (): RunLog => {
     const log = new RunLog(commits, newRow(), { input: [] });
@@ -162,7 +158,7 @@ describe('targets that change beside a log', () => {
     await log.flushed();
     const targets = '[{"url":"https://example.com/"}]';
     log.append('{"n":2}');
-    expect(await store.setTargets(log.run_id, null, targets)).toBe(true);
+    expect(await store.compareAndSet(log.run_id, 'targets', null, targets)).toBe(true);
     await log.flushed();
     expect(log.row.targets).toBeNull();
     const asks = { status: 'awaiting', status_at: final.status_at, finished_at: null, due: null } as const;
@@ -182,13 +178,13 @@ describe('targets that change beside a log', () => {
     const first = append(fresh(), ['{}']);
     await store.commit([first]);
     const { run_id } = first.row;
-    await store.setTargets(run_id, null, '[{"url":"https://example.com/"}]');
+    await store.compareAndSet(run_id, 'targets', null, '[{"url":"https://example.com/"}]');
     const reported = withDeliveries(store, () => final.status_at);
-    const commitOne = createCommitOne(reported, 5_000, unobserved);
+    const commits = new GroupCommit(reported, { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} });
     const taken: string[] = [];
     const run: Run = { run_id, agent_name: 'echo', status: 'created', output: [], created_at: first.row.created_at };
     const end = endingWrite(first.row, run, final.finished_at);
-    expect(await commitOne(end, () => void taken.push(run_id))).toBe('taken');
+    expect(await commits.commitOne(end, () => void taken.push(run_id))).toBe('taken');
     expect(taken).toEqual([run_id]);
     expect(await store.deliveries({ run_id }, undefined, 5)).toMatchObject([{ type: 'run.cancelled' }]);
   });
@@ -228,7 +224,6 @@ describe('a group commit', () => {
       requestTimeout: 5_000,
       storeTimeout: 300,
       onFailure: (error: unknown) => void failures.push(error),
-      observer: unobserved,
     };
     // The clock stands still: a slow machine would give up before the logs are tried one by one.
     vi.useFakeTimers({ toFake: ['performance'] });
@@ -246,22 +241,18 @@ describe('a group commit', () => {
     expect(store.commits).toBeLessThan(100);
   });
 
-  it('go on after an observer that throws, whose error is reported', async () => {
+  it('go on after a listener that throws, whose error is reported', async () => {
     const failures: unknown[] = [];
-    const error = new Error('of the observer');
-    const observer = {
-      onCommitted: () => {
-        throw error;
-      },
-      onCommitFailed: () => {},
-    };
+    const error = new Error('of the listener');
     const options = {
       requestTimeout: 5_000,
       storeTimeout: 5_000,
       onFailure: (one: unknown) => failures.push(one),
-      observer,
     };
     const commits = new GroupCommit(new MemoryStore(), options);
+    commits.events.on('committed', () => {
+      throw error;
+    });
     for (const expected of [1, 2]) {
       const log = new RunLog(commits, newRow(), { input: [] });
       log.append('{}');
@@ -279,7 +270,7 @@ describe('a group commit', () => {
         return super.commit(writes);
       }
     }
-    const options = { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {}, observer: unobserved };
+    const options = { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} };
     const commits = new GroupCommit(new Counting(), options);
     const logs = Array.from({ length: 1_200 }, () => new RunLog(commits, newRow(), { input: [] }));
     for (const log of logs) log.append('{}');
@@ -298,7 +289,7 @@ describe('a group commit with an interval', () => {
         return super.commit(writes);
       }
     }
-    const options = { interval, requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {}, observer: unobserved };
+    const options = { interval, requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} };
     const group = new GroupCommit(new Counting(), options);
     const logs = Array.from({ length: 3 }, () => new RunLog(group, newRow(), { input: [] }));
     for (const log of logs) log.append('{"n":1}');
@@ -345,5 +336,33 @@ describe('a group commit with an interval', () => {
     logs[0]?.append('{"n":2}');
     await expect.poll(() => commits.length).toBe(1);
     expect(logs[0]?.durable).toBe(2);
+  });
+});
+
+describe('a group commit with a listener that throws', () => {
+  const broken = new Error('a listener is broken');
+  const throwBroken = (): never => {
+    throw broken;
+  };
+
+  it('commits one write as without it: the write is taken, and its readers are woken', async () => {
+    const { commits, failures } = setUp();
+    commits.events.on('committed', throwBroken);
+    const onTaken = vi.fn();
+    expect(await commits.commitOne(append(newRow(), ['{"n":1}']), onTaken)).toBe('taken');
+    expect(onTaken).toHaveBeenCalledOnce();
+    expect(failures).toEqual([broken]);
+  });
+
+  it('repeats a failed commit, and gives a request the error of the store', async () => {
+    const { commits, store, failures, begin, linesOf } = setUp();
+    commits.events.on('failed', throwBroken);
+    const away = new Error('the store is away');
+    vi.spyOn(store, 'commit').mockRejectedValueOnce(away).mockRejectedValueOnce(away);
+    await expect(commits.commitOne(append(newRow(), ['{"n":1}']), () => {})).rejects.toMatchObject({ cause: away });
+    const log = begin();
+    await log.flushed();
+    expect(await linesOf(log)).toEqual(['{"n":1}']);
+    expect(failures).toEqual([broken, broken, away]);
   });
 });

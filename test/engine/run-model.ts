@@ -1,8 +1,16 @@
 import fc from 'fast-check';
 import { concat, defer, map, type Observable, of, throwError, timer } from 'rxjs';
 import { expect } from 'vitest';
-import type { AgentContext, AgentOutput, Event, Run } from '../../src/index.ts';
-import { canBecome, createServer, fold, isFinal } from '../../src/index.ts';
+import {
+  type AgentContext,
+  type AgentOutput,
+  canBecome,
+  createServer,
+  type Event,
+  fold,
+  isFinal,
+  type Run,
+} from '../../src/index.ts';
 import { agent } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
 import { apiOnly, parseFrames } from '../support/serve.ts';

@@ -1,7 +1,9 @@
 import { NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import type { Outcome, Write } from '../../src/core/store.ts';
+import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
+import { GroupCommit } from '../../src/engine/log/group-commit.ts';
 import { SessionQueue } from '../../src/engine/runs/session-queue.ts';
+import { Followed } from '../../src/engine/store/followed.ts';
 import { createServer, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, end, fresh, type TestWrite } from '../stores/writes.ts';
@@ -96,17 +98,10 @@ describe('the queue of a session', () => {
       const queue = new SessionQueue(store, {
         limit: 0,
         stopping: () => false,
-        offer: (run_id) => begun.push(run_id),
+        followed: new Followed(),
+        offers: { offer: (run_id) => begun.push(run_id) },
         onRejected: () => undefined,
-        async commitOne(write, onTaken) {
-          const [outcome = 'fenced'] = await store.commit([write]);
-          if (outcome === 'taken') onTaken();
-          return outcome === 'key_used' || outcome === 'session_busy'
-            ? outcome
-            : outcome === 'taken'
-              ? outcome
-              : 'fenced';
-        },
+        commits: new GroupCommit(store, { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} }),
       });
       const first: TestWrite[] = [];
       for (let n = 0; n < 1_000; n += 1) {

@@ -2,7 +2,7 @@ import { map, NEVER, race } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { textOf } from '../../src/core/parts.ts';
-import type { RunRow } from '../../src/core/store.ts';
+import type { RunRow } from '../../src/core/ports/run-store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';

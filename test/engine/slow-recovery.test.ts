@@ -2,7 +2,7 @@ import { concat, from, map, merge, NEVER, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Agent, type AgentFunction, defineAgent } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { createEngine, startEngine } from '../../src/testing/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
@@ -118,8 +118,7 @@ describe('a run whose recovery is slow', () => {
     const { agent, calls, finish } = works();
     const { a, run_id, queue, letGo } = await recovering({ agent, calls });
     for (let times = 0; times < 5; times += 1) {
-      queue.loseLease(run_id);
-      // A run that no node has is offered by a sweep.
+      queue.giveAgain(run_id);
       await until(() => queue.holder(run_id) === 'a');
     }
     letGo();
@@ -148,7 +147,7 @@ describe('a run whose recovery is slow', () => {
   it('is executed once more, although its node got it twice and then lost it to another one', async () => {
     const { agent, calls, finish } = works();
     const { b, run_id, queue, letGo } = await recovering({ agent, calls });
-    queue.loseLease(run_id);
+    queue.giveAgain(run_id);
     await until(() => queue.holder(run_id) === 'a');
     queue.next = 'b';
     queue.expireLeases('a');

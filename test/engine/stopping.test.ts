@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { Observable, type Subscriber } from 'rxjs';
 import { expect, it } from 'vitest';
-import type { Key, Outcome, Write } from '../../src/core/store.ts';
+import type { Key, Outcome, Write } from '../../src/core/ports/run-store.ts';
 import { createServer, defineAgent } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { apiOnly, ask } from '../support/serve.ts';

@@ -1,7 +1,7 @@
 import { concat, concatMap, defer, from, ignoreElements, NEVER, Observable, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
 import { isFinal } from '../../src/core/run-state.ts';
-import type { Outcome, Write } from '../../src/core/store.ts';
 import { type AgentContext, defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, fresh } from '../stores/writes.ts';

@@ -1,7 +1,7 @@
 import { map, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { defineAgent } from '../../src/core/agent.ts';
-import type { Batch, RunRow } from '../../src/core/store.ts';
+import type { Batch, RunRow } from '../../src/core/ports/run-store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';

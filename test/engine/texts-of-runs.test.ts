@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChangeEvent, ChangeReader } from '../../src/engine/changes/change-reader.ts';
 import { RunChanges } from '../../src/engine/changes/run-changes.ts';
 import { defaultLimits } from '../../src/engine/limits.ts';
+import { Followed } from '../../src/engine/store/followed.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, fresh, type TestWrite } from '../stores/writes.ts';
 
@@ -28,6 +29,7 @@ const openChanges = (): RunChanges =>
   new RunChanges(store, {
     limits: defaultLimits,
     shared: false,
+    followed: new Followed(),
     now: () => new Date().toISOString(),
     onFailure: (error) => {
       throw error;

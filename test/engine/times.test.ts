@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { concat, interval, map, NEVER, of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Execution } from '../../src/engine/execution/execution.ts';
-import type { Run } from '../../src/index.ts';
-import { defineAgent } from '../../src/index.ts';
+import { defineAgent, type Run } from '../../src/index.ts';
 import { agent, askOnce, echo, never, Tap } from '../support/agents.ts';
 import { ask, finished, framesUntil, type Served, serveApi } from '../support/serve.ts';
 

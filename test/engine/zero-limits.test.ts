@@ -1,7 +1,7 @@
 import { NEVER } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { defineAgent } from '../../src/core/agent.ts';
-import type { Retention } from '../../src/core/store.ts';
+import type { Cutoffs } from '../../src/core/ports/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { begin, runOf, toTheEnd } from '../support/lives.ts';
@@ -10,9 +10,9 @@ const echo = defineAgent({ name: 'echo', description: 'Says one word.' }, () => 
 
 /** A store that notes what its sweeps remove. */
 class Swept extends MemoryStore {
-  readonly sweeps: Retention[] = [];
+  readonly sweeps: Cutoffs[] = [];
 
-  override async sweep(before: Retention): Promise<boolean> {
+  override async sweep(before: Cutoffs): Promise<boolean> {
     this.sweeps.push(before);
     return super.sweep(before);
   }

@@ -31,7 +31,7 @@ afterAll(project.remove);
 /** A node with the command of the file, and the test's store, address and lease. */
 function node(command: string[], environment: Record<string, string> = {}): RivuletProcess {
   const own = { HOST: '127.0.0.1', PORT: '0', RIVULET_STORE: place?.url ?? '' };
-  return new RivuletProcess([...command, '--limit', 'lease=1000'], { ...environment, ...own }, project.folder);
+  return new RivuletProcess([...command, '--limit', 'lease=4000'], { ...environment, ...own }, project.folder);
 }
 
 interface Service {

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import Fastify, { type FastifyInstance, type RequestPayload } from 'fastify';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { JsonSize } from '../../src/http/json-size.ts';
+import { JsonSize } from '../../src/http/limits/json-size.ts';
 import { rivulet } from '../../src/index.ts';
 import { agent, echo } from '../support/agents.ts';
 import { processorTime } from '../support/processor-time.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { eventFrames } from '../../src/http/respond.ts';
+import { eventFrames } from '../../src/http/requests/respond.ts';
 import { frame, Piece } from '../../src/http/sse/frames.ts';
 import { Projector } from '../../src/http/sse/projection.ts';
 

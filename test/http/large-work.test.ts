@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { turnForLargeWork } from '../../src/http/large-work.ts';
+import { turnForLargeWork } from '../../src/http/limits/large-work.ts';
 
 it('has one piece at a time, in turn, and as long between two for other work', async () => {
   const hold = (milliseconds: number): void => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Overload } from '../../src/http/overload.ts';
+import { Overload } from '../../src/http/limits/overload.ts';
 
 /** An overload whose measurements the test makes; `log` has what was logged. */
 function measured(limits = { overloadDelay: 500, overloadHeap: 90 }) {

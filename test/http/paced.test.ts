@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { encode } from '../../src/core/encode.ts';
-import type { Batch } from '../../src/core/store.ts';
+import type { Batch } from '../../src/core/ports/run-store.ts';
 import { Paced } from '../../src/http/sse/paced.ts';
 
 const token = encode({ type: 'message.part', part: { content_type: 'text/plain', content: 'a' } });

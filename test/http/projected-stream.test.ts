@@ -3,17 +3,16 @@ import { FastifySSEPlugin } from 'fastify-sse-v2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenIn } from '../../src/core/encode.ts';
 import { operator } from '../../src/core/principal.ts';
-import { Access } from '../../src/engine/access.ts';
-import { identifyCallers } from '../../src/http/caller.ts';
-import { handleError } from '../../src/http/errors.ts';
-import { httpLimits } from '../../src/http/limits.ts';
-import type { ProjectedStream } from '../../src/http/projected-stream.ts';
+import { httpLimits } from '../../src/http/limits/limits.ts';
 import { recordRequests } from '../../src/http/request-log.ts';
-import { Responder } from '../../src/http/respond.ts';
+import { identifyCallers } from '../../src/http/requests/caller.ts';
+import { handleError } from '../../src/http/requests/errors.ts';
+import { Responder } from '../../src/http/requests/respond.ts';
+import type { ProjectedStream } from '../../src/http/sse/projected-stream.ts';
 import { after, type Position, type Projection } from '../../src/http/sse/projection.ts';
 import { StreamMonitor } from '../../src/http/sse/stream-monitor.ts';
 import { unobserved } from '../../src/http/traffic.ts';
-import { LocalRuntime } from '../../src/runtime.ts';
+import { LocalRuntime } from '../../src/server/runtime.ts';
 import { askOnce, Tap, tokens } from '../support/agents.ts';
 
 /** Two frames for each token, with the number of tokens before it; one for any other event. */
@@ -50,7 +49,7 @@ beforeAll(async () => {
   identifyCallers(app, runtime.engine, false);
   await app.register(FastifySSEPlugin, { retryDelay: false });
   app.setErrorHandler(handleError);
-  const access = new Access(runtime.engine, operator);
+  const access = runtime.engine.as(operator);
   app.get<{ Params: { run_id: string } }>('/:run_id', (request, reply) =>
     responder.project(reply, access, request.params.run_id, { projection, ...asked }),
   );

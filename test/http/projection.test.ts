@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { tokenIn } from '../../src/core/encode.ts';
-import { eventFrames } from '../../src/http/respond.ts';
+import { eventFrames } from '../../src/http/requests/respond.ts';
 import { frame } from '../../src/http/sse/frames.ts';
 import { type Projection, Projector } from '../../src/http/sse/projection.ts';
 import { expectExactRest } from '../protocols/continues.ts';

@@ -23,7 +23,7 @@ describe.skipIf(place === undefined || missing.length > 0).each(kinds)('two node
   let ports: [number, number] = [0, 0];
   let proxy: StartedProxy;
   const startNode = async (index: 0 | 1): Promise<void> => {
-    const limits = [`heartbeat=${probes.heartbeat}`, 'lease=1000'].flatMap((limit) => ['--limit', limit]);
+    const limits = [`heartbeat=${probes.heartbeat}`, 'lease=5000'].flatMap((limit) => ['--limit', limit]);
     const args = ['serve', '--port', String(ports[index]), '--store', place?.url ?? '', ...limits];
     nodes[index] = new RivuletProcess(args, {}, project.folder);
     await nodes[index].url();

@@ -1,9 +1,9 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { addressRule, guardedLookup, type Lookup } from '../../src/http/address-guard.ts';
-import { guardedRequest } from '../../src/http/guarded-request.ts';
-import { createFetch, type ForeignOptions } from '../../src/http/remote-fetch.ts';
+import { addressRule, guardedLookup, type Lookup } from '../../src/http/outbound/address-guard.ts';
+import { guardedRequest } from '../../src/http/outbound/guarded-request.ts';
+import { createFetch, type ForeignOptions } from '../../src/http/outbound/remote-fetch.ts';
 import { createServer } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
 import { endless, trickle } from '../support/hostile-servers.ts';

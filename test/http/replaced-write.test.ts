@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, ServerResponse } from 'node:http';
 import Fastify, { type FastifyServerOptions } from 'fastify';
 import { expect, it, onTestFinished } from 'vitest';
-import { httpLimits } from '../../src/http/limits.ts';
+import { httpLimits } from '../../src/http/limits/limits.ts';
 import { Piece } from '../../src/http/sse/frames.ts';
 import { sendStream } from '../../src/http/sse/stream.ts';
 import { StreamMonitor } from '../../src/http/sse/stream-monitor.ts';

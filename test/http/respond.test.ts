@@ -1,8 +1,8 @@
+import { EventEmitter } from 'node:events';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fail } from '../../src/core/errors.ts';
 import { operator } from '../../src/core/principal.ts';
-import { Access } from '../../src/engine/access.ts';
-import { Responder } from '../../src/http/respond.ts';
+import { Responder } from '../../src/http/requests/respond.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { echo, never } from '../support/agents.ts';
 import { engineOf } from '../support/engine.ts';
@@ -12,7 +12,7 @@ import { faulty, newPlan, type Plan } from '../support/faulty-store.ts';
 async function endedRun(plan: Plan) {
   const engine = await engineOf([echo], faulty(new MemoryStore(), plan));
   onTestFinished(() => engine.stop());
-  const access = new Access(engine, operator);
+  const access = engine.as(operator);
   const { run_id } = await engine.create({ agent_name: 'echo', input: [{ parts: [{ content: 'hi' }] }] });
   for await (const _ of await engine.stream(run_id));
   const cursor = await engine.openCursor(run_id);
@@ -65,7 +65,9 @@ it('a client that waits for a run to grow leaves no cursor open where the server
       return cursor;
     },
   };
-  await responder.grown(60_000, { request: { hasTicket: true } } as never, access as never, run_id, 1);
+  const request = { hasTicket: true, raw: { socket: new EventEmitter() } };
+  const reply: never = { request, raw: new EventEmitter() } as never;
+  await responder.grown(60_000, reply, access as never, run_id, 1);
   expect(cursor.ended).toBe(true);
 });
 

@@ -2,8 +2,8 @@ import Fastify from 'fastify';
 import { FastifySSEPlugin } from 'fastify-sse-v2';
 import { expect, it, onTestFinished } from 'vitest';
 import { fail } from '../../src/core/errors.ts';
-import { httpLimits } from '../../src/http/limits.ts';
-import { Responder } from '../../src/http/respond.ts';
+import { httpLimits } from '../../src/http/limits/limits.ts';
+import { Responder } from '../../src/http/requests/respond.ts';
 import { Piece, toPieces } from '../../src/http/sse/frames.ts';
 import { Pulled } from '../../src/http/sse/pulled.ts';
 import { sendStream } from '../../src/http/sse/stream.ts';
@@ -28,7 +28,9 @@ async function streamed(error: Error, path = '/'): Promise<{ logged: object[]; t
   app.get('/', (_, reply) =>
     sendStream(reply, new Pulled(frames(), () => {}), toPieces, { streams, mode: 'runs', onClose: () => {} }),
   );
-  app.get('/of-a-protocol', (_, reply) => responder.pipe(reply, frames(), () => {}));
+  app.get('/of-a-protocol', (_, reply) =>
+    responder.pipe(reply, new Pulled(frames(), () => {}), toPieces, () => 'break'),
+  );
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   const response = await fetch(`${url}${path}`);
   let text = '';

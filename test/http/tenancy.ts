@@ -44,7 +44,7 @@ const variations: Record<string, string>[] = [
 function requestsOf({ operationId, method, requestBody }: Operation): Request[] {
   const examples = Object.values(requestBody?.content['application/json'].examples ?? {});
   if (requestBody !== undefined && examples.length === 0) {
-    throw new Error(`${operationId} has no example of a body; src/http/openapi-examples.ts has them`);
+    throw new Error(`${operationId} has no example of a body; src/http/openapi/examples.ts has them`);
   }
   const bodies = requestBody === undefined ? [undefined] : examples.map(({ value }) => value);
   return variations.flatMap((headers) =>

@@ -1,11 +1,11 @@
-import { getEventListeners, setMaxListeners } from 'node:events';
+import { getEventListeners } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Delivery, newDelivery } from '../../src/core/outbox.ts';
+import { type Delivery, newDelivery } from '../../src/core/ports/outbox.ts';
 import type { Attempt } from '../../src/engine/webhooks/deliverer.ts';
-import { WebhookSecrets } from '../../src/http/webhooks/secrets.ts';
-import { createSend } from '../../src/http/webhooks/send.ts';
+import { WebhookSecrets } from '../../src/http/outbound/webhook-secrets.ts';
+import { createSend } from '../../src/http/outbound/webhook-send.ts';
 import { loopbackHosts } from '../support/loopback-hosts.ts';
 
 const secrets = new WebhookSecrets(['the master secret of the test of sending']);
@@ -55,9 +55,8 @@ describe('an attempt to send a webhook', () => {
   it('leaves nothing with the signal that stops all attempts', async () => {
     const quick = await receiver((_, response) => response.end());
     const { signal } = new AbortController();
-    setMaxListeners(0, signal);
     const attempts = Array.from({ length: 20 }, () => sendTo(quick, { signal }));
-    expect(getEventListeners(signal, 'abort')).toHaveLength(20);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     expect(new Set((await Promise.all(attempts)).map(({ status }) => status))).toEqual(new Set([200]));
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     // What Node 20 keeps of each signal that depends on another, for as long as that one lives.

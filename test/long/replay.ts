@@ -1,4 +1,4 @@
-import { keepAlive } from '../../src/testing/keep-alive.ts';
+import { keepAlive } from '../../src/testing/engine.ts';
 import { checkPlan } from '../support/replay-check.ts';
 
 // Executes random durable agents in each way in which a run may live, and interrupts them after some of their commits:

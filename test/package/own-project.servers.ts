@@ -9,6 +9,9 @@ import { docsModel } from '../docs/model.ts';
 import { expectOutput } from '../docs/shell.ts';
 import { serveAsUser, typeAsUser, type UsersServer } from '../support/user.ts';
 
+/** The page that says how to make a project. */
+const guide = 'docs/getting-started.md';
+
 let folder: string;
 let clone: string;
 let project: string;
@@ -17,7 +20,7 @@ let project: string;
 const notCloned = new Set(['node_modules', 'dist', '.git', 'data', 'built']);
 
 /** The block of shell of a page that has this command. */
-function blockWith(command: string, page = 'README.md'): Block {
+function blockWith(command: string, page = guide): Block {
   const found = blocks.find((block) => block.page === page && block.language === 'sh' && block.text.includes(command));
   if (found === undefined) throw new Error(`${page} has no block of shell with "${command}"`);
   return found;
@@ -43,13 +46,13 @@ describe('what README and getting-started.md tell a newcomer to type', { timeout
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it('starts the server in a clone, which says that it is built, and then where it listens', async () => {
-    const block = blockWith('npm ci && npm start');
+    const block = blockWith('npm ci && npm start', 'README.md');
     const { printed } = await serveAsUser(clone, block.text.replace('npm ci && ', ''));
     expectOutput(block, printed);
   });
 
   it('installs Rivulet into an empty folder, and runs an agent, a model with a tool, and the same without a model', async () => {
-    await type(clone, blockWith('npm pack'));
+    await type(clone, blockWith('npm pack -q --pack-destination'));
     const [write, talk] = [blockWith('rivulet new hello'), blockWith('rivulet run hello')];
     await type(project, write);
     const first = await serve(project, write);
@@ -60,7 +63,7 @@ describe('what README and getting-started.md tell a newcomer to type', { timeout
     onTestFinished(() => llm.close());
     for (const { page, text, marks } of blocks) {
       const file = marks.get('file');
-      if (page === 'README.md' && file !== undefined) writeFileSync(join(project, file), text);
+      if (['README.md', guide].includes(page) && file !== undefined) writeFileSync(join(project, file), text);
     }
     const [model, ask] = [blockWith('npm install ai'), blockWith('rivulet run support')];
     await type(project, model);
@@ -76,7 +79,7 @@ describe('what README and getting-started.md tell a newcomer to type', { timeout
   });
 
   it('makes a project with create-rivulet, which has a copy of Rivulet, and passes its test', async () => {
-    await type(clone, blockWith('create-rivulet', 'docs/getting-started.md'));
+    await type(clone, blockWith('create-rivulet'));
     const { dependencies } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
     expect(dependencies.rivulet).toBe('file:./rivulet-0.1.0.tgz');
     expect(await typeAsUser(project, 'npm test')).toMatch(/Tests +1 passed \(1\)/);

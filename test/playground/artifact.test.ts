@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { artifactOf } from '../../src/playground/artifact.ts';
+import { artifactOf } from '../../src/playground/conversation/artifact.tsx';
 
 beforeAll(() => void vi.stubGlobal('location', new URL('http://rivulet.test/')));
 afterAll(() => void vi.unstubAllGlobals());

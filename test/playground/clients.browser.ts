@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../src/http/auth/api-key.ts';
 import { recordOf } from '../../src/http/auth/key-records.ts';
-import { protocolNames } from '../../src/protocols.ts';
+import { protocolNames } from '../../src/server/protocols.ts';
 import { agent, echo } from '../support/agents.ts';
 import { listen, type Served, serve } from '../support/serve.ts';
 import { violationsInBoth } from './axe.ts';

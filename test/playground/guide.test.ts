@@ -4,10 +4,8 @@ import { lexer } from 'marked';
 import MiniSearch from 'minisearch';
 import { describe, expect, it } from 'vitest';
 import { pageHtml, rootOf } from '../../src/playground/guide/page-html.ts';
-import { type GuidePage, pathOf, readGuide } from '../../src/playground/guide/page-list.ts';
-import { headingsOf, sectionsOf } from '../../src/playground/guide/page-sections.ts';
-import { find } from '../../src/playground/guide/search.ts';
-import { indexOptions } from '../../src/playground/guide/section-index.ts';
+import { type GuidePage, headingsOf, pathOf, readGuide, sectionsOf } from '../../src/playground/guide/pages.ts';
+import { find, indexOptions } from '../../src/playground/guide/search.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const groups = readGuide(root);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Event, LogLine } from '../../src/client/client.ts';
-import { isLogLine, withLogLines } from '../../src/playground/log-lines.ts';
-import type { LoggedEvent } from '../../src/playground/run-record.ts';
+import { isLogLine, type LoggedEvent, withLogLines } from '../../src/playground/inspector/run-record.ts';
 
 const part: Event = { type: 'message.part', part: { content: '' } };
 const event = (number: number): LoggedEvent => ({ number, at: number, event: part });

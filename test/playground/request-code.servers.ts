@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type HttpRequest, toCurl, toPython, toTypeScript } from '../../src/playground/request-code.ts';
+import { type HttpRequest, toCurl, toPython, toTypeScript } from '../../src/playground/inspector/request-code.ts';
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ClientError, type Diagnostic } from '../../src/client/client.ts';
-import { RunDiagnostics } from '../../src/playground/run-diagnostics.ts';
+import { type CallOptions, ClientError, type Diagnostic } from '../../src/client/client.ts';
+import { RunDiagnostics } from '../../src/playground/inspector/diagnostics.tsx';
 
 const line = (message: string): Diagnostic => ({
   kind: 'log',
@@ -90,5 +90,26 @@ describe('the diagnostics of the run that the page follows', () => {
     read.offer(3, true);
     await vi.advanceTimersByTimeAsync(100_000);
     expect(asked).toBe(2);
+  });
+
+  it('change nothing of what is shown after they are closed in the middle of a read', async () => {
+    const closing = async (_run_id: string, _after?: number, { signal }: CallOptions = {}) => {
+      await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+      throw signal?.reason;
+    };
+    const read = new RunDiagnostics({ diagnostics: closing }, 'id');
+    read.offer(1, true);
+    read.close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(read.state.value).toBe('reading');
+  });
+
+  it('take no entries that come after they are closed', async () => {
+    const { client } = serverOf(['a'].map(line));
+    const read = new RunDiagnostics(client, 'id');
+    read.offer(1, true);
+    read.close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect([messagesOf(read), read.state.value]).toEqual([[], 'reading']);
   });
 });

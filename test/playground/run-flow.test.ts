@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { reduce } from '../../src/core/run-state.ts';
 import { progress, trajectory } from '../../src/index.ts';
-import { contentOf } from '../../src/playground/content.ts';
-import { flowOf } from '../../src/playground/run-flow.ts';
-import { progressOf, RunNotes } from '../../src/playground/run-notes.ts';
-import { segmentsOf } from '../../src/playground/segments.ts';
+import { contentOf, segmentsOf } from '../../src/playground/conversation/content.ts';
+import { flowOf, progressOf, RunNotes } from '../../src/playground/conversation/run-flow.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
 

@@ -1,7 +1,7 @@
-import { Subject } from 'rxjs';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { Client } from '../../src/client/client.ts';
-import { type RunFilter, RunList } from '../../src/playground/run-list.ts';
+import { defer, Subject, throwError } from 'rxjs';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Client, ClientError, type WatchRunsOptions } from '../../src/client/client.ts';
+import { type RunFilter, RunList, watchRunChanges } from '../../src/playground/runs/run-list.ts';
 import type { RunSummary } from '../../src/schema/run.ts';
 
 const row = (id: number, status: RunSummary['status'] = 'completed', agent_name = 'echo'): RunSummary => ({
@@ -30,6 +30,11 @@ async function listOver(pages: Record<string, { runs: RunSummary[]; next_cursor?
   await loaded;
   return { list, changes, asked, pages };
 }
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
 
 describe('a list of runs', () => {
   it('adds new runs in front, and changes known ones in their place', async () => {
@@ -99,5 +104,42 @@ describe('a list of runs', () => {
     onTestFinished(() => subscription.unsubscribe());
     await shown;
     expect(list.rows.value).toEqual([]);
+  });
+
+  it('asks a busy server again no sooner than it says', async () => {
+    vi.useFakeTimers();
+    let asked = 0;
+    const busy = async (): Promise<Response> => {
+      asked += 1;
+      const body = { code: 'server_error', message: 'The server is busy.' };
+      return Response.json(body, { status: 503, headers: { 'Retry-After': '20' } });
+    };
+    const list = new RunList(new Client({ url: 'http://h', fetch: busy }), new Subject(), {});
+    const subscription = list.start();
+    onTestFinished(() => subscription.unsubscribe());
+    await vi.advanceTimersByTimeAsync(19_999);
+    expect(asked).toBe(1);
+    await vi.advanceTimersByTimeAsync(10_002);
+    expect(asked).toBe(2);
+  });
+});
+
+describe('the feed of runs', () => {
+  it('is opened ever less often where it begins and then fails each time', async () => {
+    vi.useFakeTimers();
+    vi.stubGlobal('document', Object.assign(new EventTarget(), { visibilityState: 'visible' }));
+    let opened = 0;
+    const watchRuns = (_: object | undefined, { onReady }: WatchRunsOptions = {}) =>
+      defer(() => {
+        opened += 1;
+        onReady?.();
+        return throwError(() => new ClientError({ code: 'not_understood', status: 200, message: 'A proxy answered.' }));
+      });
+    const subscription = watchRunChanges({ watchRuns }).subscribe();
+    onTestFinished(() => subscription.unsubscribe());
+    await vi.advanceTimersByTimeAsync(60_000);
+    // With the shortest pause each time, it would be 40 and more.
+    expect(opened).toBeGreaterThan(5);
+    expect(opened).toBeLessThan(20);
   });
 });

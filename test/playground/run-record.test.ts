@@ -1,9 +1,9 @@
 import type { Run } from 'rivulet';
 import { describe, expect, it } from 'vitest';
-import { Citations } from '../../src/playground/citations.ts';
-import { contentOf } from '../../src/playground/content.ts';
-import { formatAge, formatClock, formatDuration } from '../../src/playground/format.ts';
-import { Histogram, RunRecord } from '../../src/playground/run-record.ts';
+import { Citations } from '../../src/playground/conversation/citations.tsx';
+import { contentOf } from '../../src/playground/conversation/content.ts';
+import { formatAge, formatClock, formatDuration } from '../../src/playground/elements/format.ts';
+import { Histogram, RunRecord } from '../../src/playground/inspector/run-record.ts';
 
 describe('a histogram', () => {
   it('has at most its number of bars, and keeps all counts when it merges them', () => {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Event, Run } from '../../src/index.ts';
-import { EventClock } from '../../src/playground/event-clock.ts';
-import { type LoggedEvent, RunRecord } from '../../src/playground/run-record.ts';
-import { timelineOf } from '../../src/playground/timeline.ts';
+import { EventClock, type LoggedEvent, RunRecord } from '../../src/playground/inspector/run-record.ts';
+import { timelineOf } from '../../src/playground/inspector/timeline.tsx';
 
 const at = (milliseconds: number): string => new Date(Date.UTC(2026, 0, 1) + milliseconds).toISOString();
 const run = (status: Run['status'], more: Partial<Run> = {}): Run => ({

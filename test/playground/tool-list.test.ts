@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { trajectory } from '../../src/index.ts';
-import type { LoggedEvent } from '../../src/playground/run-record.ts';
-import { toolListOf } from '../../src/playground/tool-list.ts';
+import type { LoggedEvent } from '../../src/playground/inspector/run-record.ts';
+import { toolListOf } from '../../src/playground/inspector/tool-list.tsx';
 
 type Step = Parameters<typeof trajectory>[0];
 

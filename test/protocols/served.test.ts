@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { ServedProtocols } from '../../src/index.ts';
-import { protocolNames } from '../../src/protocols.ts';
+import { protocolNames } from '../../src/server/protocols.ts';
 import { echo } from '../support/agents.ts';
 import { serve } from '../support/serve.ts';
 
@@ -50,10 +50,10 @@ describe('the protocols beside the own API', () => {
   });
 
   it('are loaded only where they are served', () => {
-    const table = readFileSync(new URL('../../src/protocols.ts', import.meta.url), 'utf8');
+    const table = readFileSync(new URL('../../src/server/protocols.ts', import.meta.url), 'utf8');
     for (const name of protocolNames) {
-      expect(table).toContain(`await import('./protocols/${name}/routes.ts')`);
-      expect(table).not.toMatch(new RegExp(`from '\\./protocols/${name}/`));
+      expect(table).toContain(`await import('../protocols/${name}/routes.ts')`);
+      expect(table).not.toMatch(new RegExp(`from '\\.\\./protocols/${name}/`));
     }
   });
 });

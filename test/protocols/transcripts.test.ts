@@ -1,37 +1,22 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Dispatcher } from '../../src/core/dispatcher.ts';
-import { runEventOf } from '../../src/core/encode.ts';
-import { isFinal } from '../../src/core/run-state.ts';
-import { newId, sessionIdFor } from '../../src/engine/ids.ts';
+import { sessionIdFor } from '../../src/engine/ids.ts';
 import { Projector } from '../../src/http/sse/projection.ts';
 import { endOf, uiStreamFor } from '../../src/protocols/ai-sdk/projection.ts';
-import type { RunStatus } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { append, fresh } from '../stores/writes.ts';
 import { echo } from '../support/agents.ts';
 import { busyLogs } from '../support/logs.ts';
 import { listen, type Served } from '../support/serve.ts';
 import { type Chat, type ChatMessage, openChat } from './ai-sdk/chats.ts';
+import { idle, RecordedRun, until } from './recorded-runs.ts';
 
-// `FC_RUNS=2000 npx vitest run test/protocols/transcripts` tries more sessions. AG-UI has the same test in
-// `ag-ui/verify.test.ts`, and Responses in `openai/projection.clients.ts`.
+// `FC_RUNS=2000 npx vitest run test/protocols/transcripts` tries more sessions. The other protocols have the
+// same test in `open-runs.test.ts`.
 const numRuns = Number(process.env.FC_RUNS ?? 40);
 
-/** Executes nothing: the runs of these tests stay as they are. */
-const idle: Dispatcher = {
-  shared: true,
-  offer: async () => {},
-  start: async () => {},
-  pause: async () => {},
-  close: async () => {},
-};
-
-/** A run of a session: its log so far, and what the frames of its log are to a chat. */
+/** A run of a chat, and what the frames of its log are to the chat. */
 interface Recorded {
-  readonly run_id: string;
-  readonly status: RunStatus;
-  readonly log: readonly string[];
+  readonly run: RecordedRun;
   readonly frames: readonly string[];
   readonly end: string;
 }
@@ -43,33 +28,13 @@ beforeAll(async () => {
 });
 afterAll(() => served.app.close());
 
-const statusOf = (log: readonly string[]): [RunStatus, number] => {
-  const at = log.findLastIndex((line) => runEventOf(line) !== undefined);
-  return [runEventOf(log[at] ?? '') as RunStatus, at + 1];
-};
-
-/** Stores a log as a run of a chat, as if another process had executed it. */
-async function record(chat: string, n: number, given: readonly string[], approvals: boolean): Promise<Recorded> {
-  const [run_id, session_id] = [newId(), sessionIdFor(chat)];
-  const log = given.map((line) =>
-    line.replaceAll(/01990000-0000-7000-8000-00000000000([12])/g, (_, one) => (one === '1' ? run_id : session_id)),
-  );
-  const [status, snapshot] = statusOf(log);
-  const now = new Date().toISOString();
-  const row = fresh({
-    run_id,
-    session_id,
-    status,
-    snapshot,
-    status_at: now,
-    finished_at: isFinal(status) ? now : null,
-  });
-  const messages = [{ id: `u${n}`, role: 'user', parts: [{ content_type: 'text/plain', content: `Say ${n}` }] }];
-  const request = { protocol: 'ai-sdk', ...(approvals && { metadata: { approvals } }) } as const;
-  await store.commit([append(row, log, { input: { messages, request } })]);
+async function record(chat: string, n: number, log: readonly string[], approvals: boolean): Promise<Recorded> {
+  const request = { protocol: 'ai-sdk', ...(approvals && { metadata: { approvals } }) };
+  const run = new RecordedRun(store, sessionIdFor(chat), log, n, request);
+  await run.store(log.length);
   const projector = new Projector(uiStreamFor({ approvals, joins: false }));
-  const frames = log.flatMap((line, index) => projector.take(line, index + 1));
-  return { run_id, status, log, frames, end: endOf(projector.state) };
+  const frames = run.log.flatMap((line, index) => projector.take(line, index + 1));
+  return { run, frames, end: endOf(projector.state) };
 }
 
 /** A chat whose page has stayed: it has got the streams of all runs, one after the other. */
@@ -84,21 +49,6 @@ async function stayed(id: string, runs: readonly Recorded[]): Promise<Chat> {
   return chat;
 }
 
-/** Reads a live stream up to its last frame, and leaves: nothing executes these runs. */
-const upTo = (last: string) => async (url: Parameters<typeof fetch>[0], init?: RequestInit) => {
-  const response = await fetch(url, init);
-  const text = new TextDecoder();
-  let seen = '';
-  const leave = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      seen += text.decode(chunk, { stream: true });
-      controller.enqueue(chunk);
-      if (seen.includes(last)) controller.terminate();
-    },
-  });
-  return response.body === null ? response : new Response(response.body.pipeThrough(leave), response);
-};
-
 /** What a page loads: the transcript, in pages of some turns, and the stream after it. */
 async function reloaded(id: string, runs: readonly Recorded[], limit: number): Promise<Chat> {
   const messages: ChatMessage[] = [];
@@ -109,11 +59,12 @@ async function reloaded(id: string, runs: readonly Recorded[], limit: number): P
     messages.unshift(...page.messages);
     query = page.next_cursor === undefined ? undefined : `?limit=${limit}&cursor=${page.next_cursor}`;
   }
-  const { frames = [], status = 'created' } = runs.at(-1) ?? {};
+  const { frames = [], run } = runs.at(-1) ?? {};
   const last = /\nid: .*\n\n$/.exec(frames.at(-1) ?? '')?.[0] ?? '';
-  const isLive = status === 'created' || status === 'in-progress';
+  const isLive = run?.status === 'created' || run?.status === 'in-progress';
+  const leaves: typeof fetch = async (url, init) => until((seen) => seen.includes(last), await fetch(url, init));
   const api = `${served.url}/ai/echo`;
-  const chat = openChat('ai', { api, id, messages, sends: false, ...(isLive && { fetch: upTo(last) }) });
+  const chat = openChat('ai', { api, id, messages, sends: false, ...(isLive && { fetch: leaves }) });
   await chat.resumeStream();
   return chat;
 }

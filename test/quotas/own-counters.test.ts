@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { QuotaRule } from '../../src/core/quotas.ts';
+import type { QuotaRule } from '../../src/core/ports/quotas.ts';
 import { OwnCounters } from '../../src/quotas/own-counters.ts';
 
 const rule: QuotaRule = { name: 'requests', points: 3, window: 60 };

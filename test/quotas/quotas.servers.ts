@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { QuotaRule, Quotas } from '../../src/core/quotas.ts';
+import type { QuotaRule, Quotas } from '../../src/core/ports/quotas.ts';
 import { FailedAttempts } from '../../src/http/auth/failed-attempts.ts';
 import { openQuotas } from '../../src/quotas/open.ts';
 import { openStore } from '../../src/stores/open.ts';

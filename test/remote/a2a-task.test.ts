@@ -1,7 +1,7 @@
 import type { Part, StreamResponse, Task } from '@a2a-js/sdk';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { extension } from '../../src/remote/a2a-extension.ts';
+import { extension } from '../../src/remote/a2a-parts.ts';
 import { TaskPieces } from '../../src/remote/a2a-task.ts';
 import type { Piece } from '../../src/remote/remote-run.ts';
 

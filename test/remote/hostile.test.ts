@@ -88,7 +88,7 @@ describe('a hostile MCP server', () => {
     const url = await mcpServer((_request, response) => {
       left = trickle(response, contentType, text);
     });
-    const tools = mcpTools(url, { allowNetworks, timeout: 500 });
+    const tools = mcpTools(url, { allowNetworks, timeout: 2_000 });
     onTestFinished(() => tools.close());
     await expect(lastValueFrom(tools.call('t', {}))).rejects.toMatchObject({ code: 'tool_timeout' });
     await left;
@@ -272,7 +272,7 @@ describe('a hostile A2A server', () => {
       if (method === 'GET') json(response, { ...card, capabilities: { streaming: true } });
       else left.push(trickle(response, stream, ':\n\n'));
     });
-    expect(await errorOf(url, { idleTimeout: 100 })).toEqual({ code: 'remote_unreachable' });
+    expect(await errorOf(url, { idleTimeout: 200, retries: 0, delay: 1 })).toEqual({ code: 'remote_unreachable' });
     await Promise.all(left);
   });
 

@@ -177,6 +177,15 @@ describe('the tools of an MCP server', () => {
     expect(await call(tools, 'add', { a: 2, b: 2 })).toHaveLength(3);
   });
 
+  it('leave nothing with the signal of the connection, where Node 20 would keep an entry for each request', async () => {
+    const any = vi.spyOn(AbortSignal, 'any');
+    onTestFinished(() => any.mockRestore());
+    const { tools } = await overHttp({}, 'legacy');
+    for (let n = 0; n < 3; n += 1) await call(tools, 'add', { a: n, b: 2 });
+    const sources = any.mock.calls.flatMap(([signals]) => [...signals]);
+    expect(sources).toHaveLength(new Set(sources).size);
+  });
+
   it('leave no async context behind for each connection: all promises of the process would become slower', async () => {
     const run = vi.spyOn(AsyncLocalStorage.prototype, 'run');
     onTestFinished(() => run.mockRestore());

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Rivulet, Runtime } from 'rivulet';
-import { createRuntime, type createServer } from 'rivulet';
+import { createRuntime, type createServer, type Rivulet, type Runtime } from 'rivulet';
 import { type Client, type Rivulet as ClientRivulet, createClient } from 'rivulet/client';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { report, reportFile, unexported } from './api-report.ts';

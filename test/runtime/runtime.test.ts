@@ -159,6 +159,22 @@ describe('a runtime', () => {
     expect(await lastValueFrom(second.watch(run_id))).toMatchObject({ type: 'run.completed' });
   });
 
+  it('leaves nothing of its readers with a signal that outlives them, which still ends those that are open', async () => {
+    const runtime = await createRuntime({ agents: [echo, never], limits });
+    onTestFinished(() => runtime.close());
+    const any = vi.spyOn(AbortSignal, 'any');
+    onTestFinished(() => any.mockRestore());
+    const outer = new AbortController();
+    const { signal } = outer;
+    const { run_id } = await runtime.sync('echo', 'go');
+    for (let n = 0; n < 3; n += 1) await lastValueFrom(runtime.watch(run_id, { signal }));
+    const open = lastValueFrom(runtime.run('never', 'go', { signal }));
+    outer.abort('over');
+    await expect(open).rejects.toBe('over');
+    const sources = any.mock.calls.flatMap(([signals]) => [...signals]);
+    expect(sources).not.toContain(signal);
+  });
+
   it('refuses input that JSON cannot express', async () => {
     const runtime = await createRuntime({ agents: [echo] });
     onTestFinished(() => runtime.close());

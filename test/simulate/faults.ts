@@ -1,6 +1,6 @@
 import type { Random } from './random.ts';
 
-/** What may go wrong between a node, the store and the queue, for a time. */
+/** What may go wrong between a node and the store, for a time. */
 const conditions = [
   'stalled', // the store does not respond, and commits nothing until the fault ends
   'refusing', // the store responds to every request with an error, and commits nothing
@@ -10,8 +10,8 @@ const conditions = [
   'deaf', // notifications are lost, without the node's knowledge
   'deaf-told', // notifications are lost; when the fault ends, the node learns that some may be missing
   'noisy', // notifications come twice, late and in any order
-  'unleased', // the node's leases end, and the queue gives its runs to others
-  'offers-refused', // the queue responds with errors, after it has taken half of the offers
+  'unleased', // the node's lease ends although it is renewed, and others claim its runs
+  'claims-late', // what the node claims or gives back is done at once, and the answer comes when the fault ends
 ] as const;
 export type Condition = (typeof conditions)[number];
 
@@ -20,6 +20,9 @@ const blocking: readonly Condition[] = ['stalled', 'refusing', 'flaky', 'answers
 
 /** Faults of a whole node. */
 type Blow = 'pause' | 'crash' | 'stop';
+
+/** These befall one node at a time. Nodes that have all lost their leases take the runs from each other without end. */
+const ofOneNode: readonly (Condition | Blow)[] = ['stop', 'pause', 'unleased'];
 
 export interface Fault {
   readonly at: number;
@@ -42,7 +45,7 @@ export function drawFaults(random: Random, until: number): Fault[] {
     ]);
     const at = random.between(100, until);
     const length = random.of(random.between(50, 1_000), random.between(1_000, 6_000), random.between(6_000, 16_000));
-    const node = random.chance(0.3) && kind !== 'stop' && kind !== 'pause' ? -1 : random.below(4);
+    const node = random.chance(0.3) && !ofOneNode.includes(kind) ? -1 : random.below(4);
     faults.push({ at, kind, node, length });
   }
   // Nodes have to work without notifications.

@@ -59,6 +59,11 @@ export const flaws: readonly Flaw[] = [
     ],
   },
   {
+    name: 'a store in which the leases of dead nodes never end',
+    flaws: { store: 'leases-ignored' },
+    noticed: ['no run is left open', 'a durable run goes on'],
+  },
+  {
     name: 'a cancel whose notification is lost, while nodes never poll',
     flaws: { limits: { pollInterval: never } },
     noticed: ['a node hears that a run is no longer its own', 'readers see the whole log'],

@@ -10,6 +10,7 @@ const real = {
   random: Math.random,
   randomUUID: crypto.randomUUID,
   delay: timersPromises.setTimeout,
+  nextTurn: timersPromises.setImmediate,
 };
 
 /** Milliseconds that `setImmediate` takes: less than any response. */
@@ -107,6 +108,7 @@ export function install(clock: Clock, random: Random): () => void {
   crypto.randomUUID = () => random.uuid();
   Object.assign(timersPromises, {
     setTimeout: <T>(delay: number, value?: T) => clock.sleep(clock.owner, Math.max(1, delay)).then(() => value),
+    setImmediate: <T>(value?: T) => clock.sleep(clock.owner, turn).then(() => value),
   });
   syncBuiltinESMExports();
 
@@ -115,7 +117,7 @@ export function install(clock: Clock, random: Random): () => void {
     Reflect.deleteProperty(performance, 'now');
     Math.random = real.random;
     crypto.randomUUID = real.randomUUID;
-    Object.assign(timersPromises, { setTimeout: real.delay });
+    Object.assign(timersPromises, { setTimeout: real.delay, setImmediate: real.nextTurn });
     syncBuiltinESMExports();
     calendar = (Math.ceil((epoch + clock.now) / day) + 1) * day;
   };

@@ -1,7 +1,7 @@
 import { runEventOf } from '../../src/core/encode.ts';
+import { lastAfter, type Outcome, type RunRow, type Write } from '../../src/core/ports/run-store.ts';
 import { messagesOf } from '../../src/core/request.ts';
 import { isFinal } from '../../src/core/run-state.ts';
-import { lastAfter, type Outcome, type RunRow, type Write } from '../../src/core/store.ts';
 import type { Life, Watch } from './agents.ts';
 import type { Clock, Owner } from './clock.ts';
 import type { Conditions } from './faults.ts';
@@ -77,7 +77,7 @@ export class Invariants implements Audit, Watch {
     this.#ledger.record(row.run_id, `${node} writes ${row.status}, epoch ${row.epoch}, to ${last}: ${kinds.join(' ')}`);
     this.#checkRow(write, before);
     this.#checkWriter(node, write, kinds);
-    if (write.from !== undefined) this.#taken.set(`${node} ${row.run_id}`, row.epoch);
+    if (write.from !== undefined || before === undefined) this.#taken.set(`${node} ${row.run_id}`, row.epoch);
     if (before === undefined || row.epoch !== before.epoch || isFinal(row.status))
       this.#since.set(row.run_id, this.#clock.now);
     this.#checkTurn(write, before);

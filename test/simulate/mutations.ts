@@ -21,7 +21,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/cancel.ts',
-        find: 'const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));',
+        find: 'const outcome = await commits.commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));',
         replace: `const endInTwo = async () => {
             const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
             const [outcome] = await services.store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
@@ -32,7 +32,7 @@ export const mutations: readonly Mutation[] = [
           const outcome =
             error === undefined
               ? await endInTwo()
-              : await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));`,
+              : await commits.commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));`,
       },
       {
         file: 'src/engine/runs/resume.ts',
@@ -112,10 +112,19 @@ export const mutations: readonly Mutation[] = [
     noticed: ['no work begins after the end', 'a node hears that a run is no longer its own'],
   },
   {
-    name: 'the queues of sessions are not polled for missed notifications',
+    name: 'a node does not look for runs that the store gave it in an answer that was lost',
     changes: [
-      { file: 'src/engine/engine.ts', find: '() => this.#services.queue.check(),', replace: '() => undefined,' },
+      {
+        file: 'src/engine/dispatch/shared-dispatcher.ts',
+        find: 'if ((this.#inDoubt || this.#renewed % recheckAfter === 0) && this.#takes) await this.#offerLost();',
+        replace: '',
+      },
     ],
+    noticed: ['no run is left open', 'a durable run goes on'],
+  },
+  {
+    name: 'the queues of sessions are not polled for missed notifications',
+    changes: [{ file: 'src/engine/engine.ts', find: '() => queue.check())', replace: 'async () => undefined)' }],
     noticed: ['no run is left open'],
   },
   {
@@ -123,7 +132,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/executor.ts',
-        find: 'onFailed({ run_id, rejected, row }: RunLog): void {\n    this.#toOffer.add(run_id);',
+        find: 'onFailed({ run_id, rejected, row }: RunLog): void {\n    this.#services.offers.postpone(run_id);',
         replace: 'onFailed({ run_id, rejected, row }: RunLog): void {',
       },
     ],

@@ -1,16 +1,15 @@
 import type { Agent } from '../../src/core/agent.ts';
-import type { Dispatcher } from '../../src/core/dispatcher.ts';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
+import { Registry } from '../../src/engine/agents/registry.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
-import { Registry } from '../../src/engine/registry.ts';
 import type { AcceptedRun, RunOptions } from '../../src/engine/runs/create.ts';
 import type { RunCreateRequest } from '../../src/schema/api.ts';
 import type { AwaitResumeInput } from '../../src/schema/run.ts';
 import type { Ledger } from './ledger.ts';
 
 /** The time-outs of the simulated nodes: shorter than in production, so that all of them pass in a simulation. */
-export const limits = {
+const limits = {
   cancelGrace: 1_500,
   runTimeout: 45_000,
   awaitTimeout: 15_000,
@@ -25,8 +24,8 @@ export const limits = {
   requestTimeout: 2_500,
 } satisfies Partial<Limits>;
 
-/** How many runs a node executes at once. */
-export const slots = 4;
+/** How many runs a node of a shared store executes at once. One that is alone refuses further ones. */
+const running = 4;
 
 /** The events of a stream's client. */
 export interface Listener {
@@ -44,21 +43,13 @@ export class SimNode {
   readonly #engine: Engine;
   readonly #ledger: Ledger;
 
-  constructor(
-    name: string,
-    agents: Agent[],
-    store: Store,
-    dispatcher: Dispatcher,
-    ledger: Ledger,
-    more: Partial<Limits>,
-  ) {
+  constructor(name: string, agents: Agent[], store: Store, ledger: Ledger, more: Partial<Limits>) {
     this.name = name;
     this.#ledger = ledger;
     const recordAt = (level: string) => (text: string) => ledger.record(name, `${level}: ${text}`);
     this.#engine = new Engine({
       registry: new Registry(agents.map((agent) => ({ agent, source: 'the simulation' }))),
       store,
-      dispatcher,
       fetchResource: async () => {
         throw new Error('there are no other servers');
       },
@@ -68,7 +59,7 @@ export class SimNode {
         return { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
       },
       onFailure: (error) => recordAt('failure')(String(error)),
-      limits: { ...limits, ...more },
+      limits: { ...limits, ...(store.claims !== undefined && { running }), ...more },
     });
   }
 

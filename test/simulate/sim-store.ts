@@ -1,15 +1,16 @@
-import { isFinal } from '../../src/core/run-state.ts';
+import type { RunClaims } from '../../src/core/ports/run-claims.ts';
 import {
-  forwardsOnly,
   lastAfter,
   type Outcome,
   type RunNotification,
   type RunRow,
   rowAfter,
-  type Store,
   type Write,
-} from '../../src/core/store.ts';
+} from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
+import { FollowedTopics, type Told, toldOf } from '../support/followed-topics.ts';
+import { MemoryClaims } from '../support/memory-claims.ts';
 import type { Clock, Owner } from './clock.ts';
 import type { Conditions } from './faults.ts';
 import type { Random } from './random.ts';
@@ -18,6 +19,8 @@ type Watcher = (notifications: readonly RunNotification[] | undefined) => void;
 
 /** Milliseconds that a message takes without a fault. */
 const latency = 1;
+/** Milliseconds until a subscription that was refused is tried again. */
+const retryPause = 200;
 /** A text that the store cannot keep: it rejects a write with this text. */
 export const unstorable = 'UNSTORABLE';
 
@@ -41,6 +44,7 @@ export type StoreFlaw =
   | 'keys-ignored'
   | 'journal-lost'
   | 'refused-but-taken'
+  | 'leases-ignored'
   | 'lines-lost';
 
 /** The server of the simulated store: its writes are durable, whatever happens to the nodes. */
@@ -49,12 +53,13 @@ export class StoreServer {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #conditions: Conditions;
-  readonly #watchers = new Map<Watcher, Owner>();
+  readonly #watchers = new Map<Watcher, { readonly node: Owner; readonly followed: FollowedTopics }>();
   readonly #flaw: StoreFlaw | undefined;
   audit: Audit | undefined;
   /** Every line that was taken, by run; kept here because a run may be removed. */
   readonly logs = new Map<string, string[]>();
   readonly rows = new Map<string, RunRow>();
+  readonly #claims: MemoryClaims;
   /** What to call when the server takes the reads of rows that begin now. */
   #onRead: (() => void) | undefined;
 
@@ -67,6 +72,10 @@ export class StoreServer {
     this.#random = random;
     this.#conditions = conditions;
     this.#flaw = flaw;
+    this.#claims = new MemoryClaims(
+      () => this.rows.values(),
+      () => (flaw === 'leases-ignored' ? 0 : clock.now),
+    );
   }
 
   /** A node's handle of the store. */
@@ -88,7 +97,7 @@ export class StoreServer {
       runs: (filter, before, limit) => ask(() => inner.runs(filter, before, limit)),
       runsByStatusTime: (filter, after, limit) => ask(() => inner.runsByStatusTime(filter, after, limit)),
       countRuns: (filter) => ask(() => inner.countRuns(filter)),
-      setTargets: (id, before, targets) => ask(() => inner.setTargets(id, before, targets)),
+      compareAndSet: (...change) => ask(() => inner.compareAndSet(...change)),
       unfinished: (session, after, limit) => ask(() => inner.unfinished(session, after, limit)),
       due: (now, limit) => ask(() => inner.due(now, limit)),
       count: (session) => ask(() => inner.count(session)),
@@ -124,10 +133,39 @@ export class StoreServer {
       removeOwner: (owner) => ask(() => inner.removeOwner(owner)),
       sweep: (before) => ask(() => inner.sweep(before)),
       watch: async (watcher) => {
-        this.#watchers.set(watcher, node);
-        return async () => void this.#watchers.delete(watcher);
+        const followed = new FollowedTopics();
+        let asked: Promise<unknown> = Promise.resolve();
+        this.#watchers.set(watcher, { node, followed });
+        return {
+          follow: (topic) => {
+            const following = this.#subscribe(node, () => followed.follow(topic));
+            asked = Promise.all([asked, following]);
+            return following;
+          },
+          unfollow: (topic) => void asked.then(() => followed.unfollow(topic)),
+          close: async () => void this.#watchers.delete(watcher),
+        };
       },
       close: async () => {},
+      ...(!this.#isFile && { claims: this.#claimsOf(node) }),
+    };
+  }
+
+  /** The name that a node has chosen for itself may be any; its requests are known by its connection. */
+  #claimsOf(node: Owner): RunClaims {
+    const claims = this.#claims;
+    const ask = <T>(work: () => Promise<T>): Promise<T> =>
+      this.#ask(node, work, () => this.#conditions.left('claims-late', node));
+    return {
+      renewLease: (name, milliseconds) =>
+        ask(async () => {
+          if (!this.#conditions.has('unleased', node)) await claims.renewLease(name, milliseconds);
+        }),
+      endLease: (name) => ask(() => claims.endLease(name)),
+      claimRuns: (name, agents, limit) => ask(() => claims.claimRuns(name, agents, limit)),
+      takeRuns: (name, run_ids) => ask(() => claims.takeRuns(name, run_ids)),
+      heldRuns: (name, after, limit) => ask(() => claims.heldRuns(name, after, limit)),
+      freeRuns: (name, run_ids) => ask(() => claims.freeRuns(name, run_ids)),
     };
   }
 
@@ -143,8 +181,8 @@ export class StoreServer {
 
   /** A node that was deaf learns that it may have missed notifications. */
   reconnected(node: Owner): void {
-    for (const [watcher, owner] of this.#watchers)
-      if (owner === node) this.#clock.at(node, latency, () => watcher(undefined));
+    for (const [watcher, one] of this.#watchers)
+      if (one.node === node) this.#clock.at(node, latency, () => watcher(undefined));
   }
 
   async #remove(what: string, remove: () => Promise<boolean>, forget: () => void): Promise<boolean> {
@@ -208,7 +246,7 @@ export class StoreServer {
   async #apply(node: Owner, writes: readonly Write[]): Promise<Outcome[]> {
     this.audit?.committing(node, writes);
     const outcomes: Outcome[] = [];
-    const notifications: RunNotification[] = [];
+    const told: Told[] = [];
     for (const write of writes) {
       const before = this.rows.get(write.row.run_id);
       const outcome = await this.#commitOne(write);
@@ -216,17 +254,19 @@ export class StoreServer {
       if (outcome !== 'taken') continue;
       // A write that only adds to a run changes nothing else in the row.
       const row: RunRow = write.grown && before ? { ...before, last: lastAfter(write) } : rowAfter(write);
-      const { run_id, epoch, last, status } = row;
+      const { run_id } = row;
       this.rows.set(run_id, row);
       const log = this.logs.get(run_id) ?? [];
       this.logs.set(run_id, log);
       log.push(...write.lines);
+      this.#claims.onTaken(write);
       this.audit?.taken(node, write, before);
-      const changed = write.grown !== true;
-      notifications.push({ run_id, epoch, last, final: isFinal(status), changed, forwarded: forwardsOnly(write) });
+      told.push(toldOf(write, row));
     }
-    if (notifications.length > 0)
-      for (const [watcher, owner] of this.#watchers) this.#notify(watcher, owner, notifications);
+    for (const [watcher, one] of this.#watchers) {
+      const heard = one.followed.heardOf(told);
+      if (heard.length > 0) this.#notify(watcher, one.node, heard);
+    }
     return outcomes;
   }
 
@@ -244,6 +284,17 @@ export class StoreServer {
     };
     const [outcome = 'fenced'] = await this.inner.commit([flawed]);
     return outcome;
+  }
+
+  /** A store's subscription tries again until the server takes it. */
+  async #subscribe(node: Owner, follow: () => void): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#ask(node, async () => follow());
+      } catch {
+        await new Promise<void>((resolve) => void this.#clock.at(node, retryPause, resolve));
+      }
+    }
   }
 
   #notify(watcher: Watcher, node: Owner, notifications: readonly RunNotification[]): void {

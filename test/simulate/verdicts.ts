@@ -1,6 +1,6 @@
 import { runEventOf } from '../../src/core/encode.ts';
+import type { RunRow } from '../../src/core/ports/run-store.ts';
 import { isFinal } from '../../src/core/run-state.ts';
-import type { RunRow } from '../../src/core/store.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';
 import type { Plan } from './plan.ts';

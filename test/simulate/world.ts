@@ -1,6 +1,5 @@
 import { RivuletError } from '../../src/core/errors.ts';
 import { isFinal } from '../../src/core/run-state.ts';
-import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import { createAgents } from './agents.ts';
 import { Clock } from './clock.ts';
@@ -10,8 +9,7 @@ import { Ledger } from './ledger.ts';
 import type { ClientPlan, Plan } from './plan.ts';
 import { Random } from './random.ts';
 import { allActs } from './script.ts';
-import { SimQueue } from './sim-dispatcher.ts';
-import { type Listener, limits, SimNode, slots } from './sim-node.ts';
+import { type Listener, SimNode } from './sim-node.ts';
 import { refusal, type StoreFlaw, StoreServer } from './sim-store.ts';
 
 /** The response to a request: `unknown` where none came, so that the request may have taken effect all the same. */
@@ -31,7 +29,7 @@ export interface Flaws {
   readonly limits?: Partial<Limits>;
 }
 
-/** The nodes, their store and queue, and their faults. */
+/** The nodes, their store, and their faults. */
 export class World {
   readonly clock = new Clock();
   readonly ledger: Ledger;
@@ -39,7 +37,6 @@ export class World {
   readonly server: StoreServer;
   readonly invariants: Invariants;
   readonly random: Random;
-  readonly #queue: SimQueue;
   readonly #flaws: Flaws;
   readonly #nodes: SimNode[] = [];
   readonly #agents;
@@ -61,7 +58,6 @@ export class World {
     this.alone = plan.alone;
     const { clock, conditions } = this;
     this.server = new StoreServer(clock, this.random.fork('store'), conditions, plan.alone, flaws.store);
-    this.#queue = new SimQueue(clock, this.random.fork('queue'), conditions, limits.lease);
     const fails = ({ script }: ClientPlan): boolean => allActs(script.acts).some((act) => act.do === 'unstorable');
     const isCalm = plan.faults.length === 0 && !plan.clients.some(fails);
     this.invariants = new Invariants(clock, this.ledger, this.server, conditions, isCalm);
@@ -208,10 +204,9 @@ export class World {
   #join(): void {
     this.#made += 1;
     const name = `node ${this.#made}`;
-    const queue = this.alone ? new LocalDispatcher() : this.#queue.handle(name, slots);
     this.clock.at(name, 0, () => {
       const more = this.#flaws.limits ?? {};
-      const node = new SimNode(name, this.#agents, this.server.handle(name), queue, this.ledger, more);
+      const node = new SimNode(name, this.#agents, this.server.handle(name), this.ledger, more);
       this.#nodes.push(node);
       this.ledger.record(name, 'starts');
       node.start().catch((error: unknown) => {
@@ -270,7 +265,6 @@ export class World {
     const { name } = node;
     if (this.#nodes.includes(node)) this.#nodes.splice(this.#nodes.indexOf(node), 1);
     this.clock.kill(name);
-    this.#queue.nodeDied(name);
     for (const broken of this.#connections.get(name) ?? []) broken();
     this.#connections.delete(name);
     this.clock.at('world', length, () => this.#join());

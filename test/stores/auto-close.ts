@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { openStore } from '../../src/stores/open.ts';
 
 interface Closable {

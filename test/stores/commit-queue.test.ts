@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Outcome, Write } from '../../src/core/store.ts';
+import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
 import { CommitQueue } from '../../src/stores/remote/commit-queue.ts';
 import type { CommitFailure } from '../../src/stores/remote/errors.ts';
 import { append, fresh } from './writes.ts';

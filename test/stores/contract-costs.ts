@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { RunRow, Store, When, Write } from '../../src/core/store.ts';
+import type { RunRow, When, Write } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { ownedRow } from './contract-owners.ts';
 import { expectSteady, shortest } from './steady-cost.ts';
 import { append, end, fresh, messageOf } from './writes.ts';

@@ -15,6 +15,7 @@ export function notificationsContract(name: string, url: string): void {
       const first = append(fresh(), ['1', '2']);
       await one.commit([first]);
       await recorder.notified(first.row.run_id, { epoch: 1, last: 2, final: false, changed: true });
+      await recorder.follow(first.row.run_id);
       const taken = { ...first.row, epoch: 2 };
       await other.commit([{ row: taken, from: 1, expect: 2, lines: [] }]);
       await recorder.notified(first.row.run_id, { epoch: 2, last: 2, final: false, changed: true });
@@ -25,10 +26,72 @@ export function notificationsContract(name: string, url: string): void {
       await recorder.notified(first.row.run_id, { epoch: 2, last: 5, final: true, changed: true });
     });
 
+    it('hears of the tokens of the runs that it follows, and not of other runs', async () => {
+      const [one, other] = [await open(url), await open(url)];
+      const [followed, foreign] = [append(fresh(), ['1'], { node: 'n' }), append(fresh(), ['1'], { node: 'n' })];
+      await other.commit([followed, foreign]);
+      const recorder = await NotificationRecorder.of(one, [followed.row.run_id]);
+      const grow = ({ row }: typeof followed, last: number) => append({ ...row, last }, ['token'], { grown: true });
+      await other.commit([grow(foreign, 1), grow(followed, 1)]);
+      await recorder.notified(followed.row.run_id, { last: 2, changed: false });
+      await other.commit([append({ ...foreign.row, last: 2 }, ['2']), append({ ...followed.row, last: 2 }, ['2'])]);
+      await recorder.notified(followed.row.run_id, { last: 3, changed: true });
+      expect(recorder.runs).toEqual([followed.row.run_id]);
+    });
+
+    it('hears no more of a run that it has unfollowed as often as followed', async () => {
+      const [one, other] = [await open(url), await open(url)];
+      const [left, kept] = [append(fresh(), ['1'], { node: 'n' }), append(fresh(), ['1'], { node: 'n' })];
+      await other.commit([left, kept]);
+      const [first, second] = [left.row.run_id, kept.row.run_id];
+      const recorder = await NotificationRecorder.of(one, [first, first, second]);
+      const grow = (last: number) =>
+        other.commit([left, kept].map(({ row }) => append({ ...row, last }, ['token'], { grown: true })));
+      recorder.unfollow(first);
+      await grow(1);
+      for (const run_id of [first, second]) await recorder.notified(run_id, { last: 2 });
+      recorder.unfollow(first);
+      // Subscribed after the channel was left, on the same connection.
+      await recorder.follow('another');
+      await grow(2);
+      await recorder.notified(second, { last: 3 });
+      await grow(3);
+      await recorder.notified(second, { last: 4 });
+      expect(recorder.last(first)).toBe(2);
+    });
+
+    it('hears without following of runs that wait for a node, of what is left for a node, and of runs that are taken', async () => {
+      const [one, other] = [await open(url), await open(url)];
+      const recorder = await NotificationRecorder.of(one, []);
+      const [waiting, first] = [append(fresh(), ['1'], { node: null }), append(fresh(), ['1'], { node: 'n' })];
+      await other.commit([waiting, first]);
+      await recorder.notified(waiting.row.run_id, { waits: true });
+      const { row } = first;
+      await other.commit([{ row, expect: 1, grown: true, lines: [], journal: ['{}'] }]);
+      await recorder.notified(row.run_id, { forwarded: true });
+      await other.commit([{ row: { ...row, epoch: 2 }, from: 1, expect: 1, lines: [] }]);
+      await recorder.notified(row.run_id, { epoch: 2 });
+    });
+
+    it('is subscribed again to the runs that it follows after an interruption', async () => {
+      const proxy = closeAfter(await OutageProxy.open(url));
+      const store = await open(url);
+      const first = append(fresh(), ['1']);
+      await store.commit([first]);
+      const { row } = first;
+      const recorder = await NotificationRecorder.of(await open(proxy.url), [row.run_id]);
+      for (let round = 1; round <= 3; round += 1) {
+        proxy.cut();
+        await recorder.waitFor(() => recorder.missed >= round);
+        await store.commit([append({ ...row, last: round }, ['token'], { grown: true })]);
+        await recorder.notified(row.run_id, { last: round + 1, changed: false });
+      }
+    });
+
     it('is told of a change that another write of the same commit follows', async () => {
       const store = await open(url);
-      const recorder = await NotificationRecorder.of(store);
-      const first = append(fresh(), ['1']);
+      const first = append(fresh(), ['1'], { node: 'n' });
+      const recorder = await NotificationRecorder.of(store, [first.row.run_id]);
       const grown = append(first.row, ['2'], { grown: true });
       await store.commit([first, grown]);
       await recorder.notified(first.row.run_id, { last: 2, changed: true });
@@ -45,7 +108,8 @@ export function notificationsContract(name: string, url: string): void {
       await recorder.notified(first.row.run_id, { last: 1, final: false, changed: false, forwarded: true });
       const changed = append({ ...first.row, last: 1 }, ['2']);
       await other.commit([changed, { ...forwards, expect: 2 }]);
-      await recorder.notified(first.row.run_id, { last: 2, changed: true, forwarded: true });
+      await recorder.notified(first.row.run_id, { last: 2, changed: true });
+      await recorder.notified(first.row.run_id, { last: 2, forwarded: true });
     });
 
     it('keeps what the node of a run has changed in its row, where another one adds to its journal', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Key, Retention, RunRow, Store, Write } from '../../src/core/store.ts';
+import type { Key, RunRow, Write } from '../../src/core/ports/run-store.ts';
+import type { Cutoffs, Store } from '../../src/core/ports/store.ts';
 import { append, end, fresh, messageOf, type TestWrite } from './writes.ts';
 
 const future = '2999-01-01T00:00:00.000Z';
@@ -38,7 +39,7 @@ export function ownersContract(store: () => Store): void {
     const { run_id } = fresh();
     return [`key:a-${run_id}`, `tenant:b-${run_id}`];
   };
-  const sweep = async (before: Omit<Retention, 'keys'> & { keys?: string } = {}): Promise<void> => {
+  const sweep = async (before: Omit<Cutoffs, 'keys'> & { keys?: string } = {}): Promise<void> => {
     while (await store().sweep({ keys: '', ...before })) await Promise.resolve();
   };
   const listed = async (...args: Parameters<Store['runs']>): Promise<string[]> =>

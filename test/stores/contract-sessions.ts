@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Resource, Retention, RunRow, Store, Write } from '../../src/core/store.ts';
+import type { RunRow, Write } from '../../src/core/ports/run-store.ts';
+import type { Resource } from '../../src/core/ports/session-store.ts';
+import type { Cutoffs, Store } from '../../src/core/ports/store.ts';
 import { append, end, fresh, messageOf, numbered, type TestWrite } from './writes.ts';
 
 const past = '2000-01-01T00:00:00.000Z';
@@ -16,7 +18,110 @@ function stateOf(session_id: string): { readonly resource: Resource; readonly ke
 
 /** Sessions in every store: their state, their removal, and the refusal to remove unfinished runs. */
 export function sessionsContract(store: () => Store): void {
-  const sweep = async (before: Omit<Retention, 'keys'> = {}): Promise<number> => {
+  it('adds to a session’s history in the order of the commits, each URL once', async () => {
+    const session_id = `shared-${Date.now()}`;
+    const writes = [['/resources/1', 'https://a/2'], ['https://a/2', '/resources/3'], []].map((history) =>
+      append(fresh({ session_id }), ['1'], { history }),
+    );
+    for (const write of writes) await store().commit([write]);
+    expect(await store().session(session_id)).toEqual({
+      session_id,
+      history: ['/resources/1', 'https://a/2', '/resources/3'],
+      state: null,
+    });
+    await store().commit([append(fresh({ session_id }), ['1'], { state: '/resources/9' })]);
+    expect((await store().session(session_id))?.state).toBe('/resources/9');
+    expect(await store().session('unknown')).toBeUndefined();
+  });
+
+  it('loses no history when many runs of one session end at the same time', async () => {
+    const session_id = `busy-${Date.now()}`;
+    await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        store().commit([append(fresh({ session_id }), ['1'], { history: [`/resources/${n}`] })]),
+      ),
+    );
+    expect((await store().session(session_id))?.history).toHaveLength(50);
+  });
+
+  it('keeps resources to the byte, and reads many at once', async () => {
+    const row = fresh();
+    const resource = {
+      resource_id: `r-${Date.now()}`,
+      session_id: row.session_id,
+      run_id: null,
+      content_type: 'application/json',
+      body: '{"ü":"\u2028😀"}',
+    };
+    await store().commit([append(row, ['1'], { resources: [resource] })]);
+    expect((await store().resources([resource.resource_id]))[0]).toEqual(resource);
+    const { resource_id } = resource;
+    expect(await store().resources(['unknown', resource_id, 'unknown too', resource_id])).toEqual([
+      undefined,
+      resource,
+      undefined,
+      resource,
+    ]);
+    expect(await store().resources([])).toEqual([]);
+  });
+
+  it('removes a session with everything in it', async () => {
+    const row = fresh({ agent_name: 'gone' });
+    const write = append(row, ['1'], { journal: ['{}'], state: '/s', ...messageOf(row, 'question') });
+    const other = append(fresh(), ['1'], { history: ['/other'] });
+    await store().commit([write, end(write.row, 'failed'), other]);
+    await store().removeSession(row.session_id);
+    while (await store().sweep({ keys: '' })) await Promise.resolve();
+    expect(await store().session(row.session_id)).toBeUndefined();
+    expect(await store().run(row.run_id)).toBeUndefined();
+    expect(await store().events(row.run_id, 0, 10)).toEqual([]);
+    expect(await store().journal(row.run_id)).toEqual([]);
+    expect((await store().resources([`question-of-${row.run_id}`]))[0]).toBeUndefined();
+    expect(await store().runs({ agent_name: row.agent_name }, undefined, 10)).toEqual([]);
+    expect((await store().session(other.row.session_id))?.history).toEqual(['/other']);
+  });
+
+  it('has none of the resources of a removed session before a sweep, and those of a new session of its name', async () => {
+    const row = fresh();
+    const { session_id, run_id } = row;
+    const all = Array.from({ length: 300 }, (_, n) => {
+      const of = { session_id, run_id: n % 2 === 0 ? run_id : null };
+      return { resource_id: `${n}-of-${run_id}`, ...of, content_type: 'a/b', body: '1' };
+    });
+    const ids = all.map(({ resource_id }) => resource_id);
+    const begun = append(row, ['1'], { resources: all, state: `/resources/${ids[1]}` });
+    await store().commit([begun, end(begun.row, 'completed')]);
+    expect((await store().resources(ids)).filter((one) => one !== undefined)).toHaveLength(300);
+    expect(await store().removeSession(session_id)).toBe(true);
+    expect((await store().resources(ids)).filter((one) => one !== undefined)).toEqual([]);
+    const next = fresh({ session_id });
+    await store().commit([append(next, ['1'], messageOf(next, 'question'))]);
+    const question = `question-of-${next.run_id}`;
+    expect(await store().resources([ids[0] ?? '', question])).toMatchObject([undefined, { resource_id: question }]);
+    while (await store().sweep({ keys: '' })) await Promise.resolve();
+    expect(await store().resources([question])).toMatchObject([{ resource_id: question }]);
+  });
+
+  it('clears runs that ended long ago, and keeps their messages', async () => {
+    const agent_name = `old-${fresh().run_id}`;
+    const row = fresh({ agent_name });
+    const old = append(row, ['1'], { journal: ['{}'], ...messageOf(row, 'question') });
+    const recent = append(fresh({ agent_name }), ['1']);
+    const going = append(fresh({ agent_name }), ['1']);
+    const late = append({ ...recent.row, status: 'failed', finished_at: '2026-01-01T00:00:03.000Z' }, ['2']);
+    await store().commit([old, recent, going, end(old.row, 'completed'), late]);
+    const before = { runs: '2026-01-01T00:00:02.000Z', keys: '' };
+    while (await store().sweep(before)) await Promise.resolve();
+    const left = await store().runs({ agent_name }, undefined, 10);
+    expect(left.map(({ run_id }) => run_id)).toEqual([going.row.run_id, recent.row.run_id]);
+    expect(await store().run(row.run_id)).toBeUndefined();
+    expect(await store().events(row.run_id, 0, 10)).toEqual([]);
+    expect(await store().journal(row.run_id)).toEqual([]);
+    expect((await store().session(row.session_id))?.history).toEqual(old.history);
+    expect((await store().resources([`question-of-${row.run_id}`]))[0]).toBeDefined();
+  });
+
+  const sweep = async (before: Omit<Cutoffs, 'keys'> = {}): Promise<number> => {
     let calls = 1;
     while (await store().sweep({ keys: '', ...before })) calls += 1;
     return calls;

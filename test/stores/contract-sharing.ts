@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Store, Write } from '../../src/core/store.ts';
-import { sharedDeliveriesContract } from './contract-deliveries.ts';
+import type { Write } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
+import { sharedDeliveriesContract } from './contract-outbox.ts';
 import { append, end, fresh, input, messageOf, numbered } from './writes.ts';
 
 /** A store that is opened twice: by two processes, or by one after the other. */

@@ -5,6 +5,7 @@ import { afterAll, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { storeContract } from './contract.ts';
+import { claimsContract } from './contract-claims.ts';
 import { notificationsContract } from './contract-notifications.ts';
 
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {
@@ -14,6 +15,7 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
   }
   storeContract(name, () => openStore(place.url));
   notificationsContract(name, place.url);
+  claimsContract(name, place.url);
   afterAll(() => place.remove());
 }
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Delivery, DeliveryResult } from '../../src/core/outbox.ts';
-import { type RunRow, rowAfter, type Store, type Write } from '../../src/core/store.ts';
+import type { Delivery, DeliveryResult } from '../../src/core/ports/outbox.ts';
+import { type RunRow, rowAfter, type Write } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, fresh } from './writes.ts';

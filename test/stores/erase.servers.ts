@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
-import { delivery } from './contract-deliveries.ts';
+import { delivery } from './contract-outbox.ts';
 import { keyOf, ownedRow, wholeRun } from './contract-owners.ts';
 
 /** All items of all keys of a prefix in Redis. */

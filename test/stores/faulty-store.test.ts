@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { newDelivery } from '../../src/core/outbox.ts';
-import type { RunNotification, Store } from '../../src/core/store.ts';
+import { newDelivery } from '../../src/core/ports/outbox.ts';
+import type { RunNotification } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, type Method, methods, newPlan } from '../support/faulty-store.ts';
 import { append, end, fresh } from './writes.ts';
@@ -25,7 +26,7 @@ describe('a faulty store', () => {
       runs: (from) => from.runs({ session_id }, undefined, 10),
       runsByStatusTime: (from) => from.runsByStatusTime({ agent_names: ['a'] }, undefined, 10),
       countRuns: (from) => from.countRuns({ agent_names: ['a'] }),
-      setTargets: (from) => from.setTargets('a', null, null),
+      compareAndSet: (from) => from.compareAndSet('a', 'targets', null, null),
       unfinished: (from) => from.unfinished(session_id, '', 10),
       due: (from) => from.due('', 10),
       count: (from) => from.count(session_id),
@@ -77,7 +78,7 @@ describe('a faulty store', () => {
     const inner = Object.assign(new MemoryStore(), {
       watch: async (moved: typeof watcher) => {
         watcher = moved;
-        return async () => {};
+        return { follow: async () => {}, unfollow: () => {}, close: async () => {} };
       },
     });
     const plan = newPlan({
@@ -89,7 +90,7 @@ describe('a faulty store', () => {
     const heard: unknown[] = [];
     await store.watch?.((moves) => heard.push(moves));
     plan.drops = (moves) => moves !== undefined;
-    watcher?.([{ run_id, epoch: 1, last: 1, final: false, changed: true, forwarded: false }]);
+    watcher?.([{ run_id, epoch: 1, last: 1, final: false, changed: true, forwarded: false, waits: false }]);
     watcher?.(undefined);
     expect(heard).toEqual([undefined]);
   });

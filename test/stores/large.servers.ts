@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storeForAgents } from '../../src/engine/store-access.ts';
+import { storeForAgents } from '../../src/engine/store/store-calls.ts';
 import { type Started, startPostgres, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
 import { append, end, fresh } from './writes.ts';

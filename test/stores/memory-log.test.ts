@@ -1,15 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { encode } from '../../src/core/encode.ts';
-import { Arena } from '../../src/stores/memory/arena.ts';
 import { MemoryLog } from '../../src/stores/memory/log.ts';
 import { anyText } from '../support/unicode.ts';
-import { append, fresh } from './writes.ts';
 
 const token = (content: string): string =>
   encode({ type: 'message.part', part: { content_type: 'text/plain', content } });
-
-const row = fresh();
 
 const line = fc.oneof(
   anyText().map(token),
@@ -21,11 +17,8 @@ it('returns the events after any of them, packed or not, up to a limit', () => {
   const writes = fc.array(fc.array(line, { maxLength: 40 }), { maxLength: 8 });
   fc.assert(
     fc.property(writes, fc.nat(200), fc.integer({ min: 1, max: 200 }), (all, after, limit) => {
-      const log = new MemoryLog(new Arena());
-      for (const lines of all) {
-        log.append(append(row, lines));
-        log.packMany();
-      }
+      const log = new MemoryLog();
+      for (const lines of all) log.append(lines);
       const read: string[] = [];
       // A page ends before a long pack, also where the limit is not reached.
       for (let page = log.after(after, limit); page.length > 0 && read.length < limit; ) {
@@ -38,19 +31,4 @@ it('returns the events after any of them, packed or not, up to a limit', () => {
       expect(read).toEqual(all.flat().slice(after, after + limit));
     }),
   );
-});
-
-it('keeps little more than the content of a token', () => {
-  let bytes = 0;
-  class Measured extends Arena {
-    override put(text: string) {
-      bytes += Buffer.byteLength(text);
-      return super.put(text);
-    }
-  }
-  const log = new MemoryLog(new Measured());
-  const contents = Array.from({ length: 1_000 }, (_, n) => `token ${n} `);
-  log.append(append(row, contents.map(token)));
-  log.pack();
-  expect(bytes).toBeLessThan(contents.join('').length + 2 * contents.length);
 });

@@ -30,9 +30,9 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   it('refuses the tables of a newer Rivulet and of an earlier build, and does not change them', async () => {
     await open(url);
     const other = await client();
-    await other.query(`UPDATE ${schema}.version SET version = 7`);
+    await other.query(`UPDATE ${schema}.version SET version = ${schemaVersion + 1}`);
     await expect(openStore(url)).rejects.toThrow(
-      `the schema ${schema} was written by a newer Rivulet (version 7, this one knows ${schemaVersion})`,
+      `the schema ${schema} was written by a newer Rivulet (version ${schemaVersion + 1}, this one knows ${schemaVersion})`,
     );
     await other.query(`UPDATE ${schema}.version SET version = 1`);
     await expect(openStore(url)).rejects.toThrow("before Rivulet's first release (version 1); use another schema");
@@ -41,21 +41,29 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   });
 
   it.each([
-    [4, 'rests_at', 'parked'],
-    [5, 'parked'],
+    [4, 'rests_at', 'parked', 'node', 'readers'],
+    [5, 'parked', 'node', 'readers'],
+    [6, 'node', 'readers'],
+    [7, 'readers'],
   ])('upgrades tables of version %d, which have no column %s', async (version, ...missing) => {
     const made = append(fresh(), ['1']);
     const store = await open(url);
     await store.commit([made]);
     const other = await client();
-    for (const column of missing) await other.query(`ALTER TABLE ${schema}.runs DROP COLUMN ${column}`);
+    for (const column of missing) await other.query(`ALTER TABLE ${schema}.runs DROP COLUMN ${column} CASCADE`);
+    if (missing.includes('node')) await other.query(`DROP TABLE ${schema}.nodes`);
+    // That of its queue.
+    await other.query(`CREATE SCHEMA ${schema}_queue; CREATE TABLE ${schema}_queue.job (id text)`);
     await other.query(`UPDATE ${schema}.version SET version = ${version}`);
     const again = await open(url);
     expect(await again.run(made.row.run_id)).toEqual(made.row);
+    expect(await again.claims?.claimRuns('a node', [made.row.agent_name], 10)).toEqual([made.row.run_id]);
+    const { rows } = await other.query('SELECT to_regnamespace($1) AS queue', [`${schema}_queue`]);
+    expect(rows).toEqual([{ queue: null }]);
     const resting = append({ ...made.row, rests_at: '2026-01-01T00:00:00.000Z', parked: 'why' }, []);
     expect(await again.commit([resting])).toEqual(['taken']);
     expect(await again.run(made.row.run_id)).toEqual(resting.row);
-    expect(await again.runs({ parked: true }, undefined, 10)).toEqual([resting.row]);
+    expect(await again.runs({ parked: true }, undefined, 10)).toContainEqual(resting.row);
     expect(await again.commit([end(resting.row, 'cancelled')])).toEqual(['taken']);
   });
 
@@ -63,7 +71,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     await open(url);
     const other = await client();
     await other.query(
-      `ALTER TABLE ${schema}.runs DROP COLUMN parked; DROP FUNCTION ${schema}.take; UPDATE ${schema}.version SET version = 5`,
+      `ALTER TABLE ${schema}.runs DROP COLUMN parked, DROP COLUMN readers, DROP COLUMN node CASCADE; DROP TABLE ${schema}.nodes; DROP FUNCTION ${schema}.take; UPDATE ${schema}.version SET version = 5`,
     );
     const again = await open(url);
     expect(await again.commit([append(fresh(), ['1'])])).toEqual(['taken']);

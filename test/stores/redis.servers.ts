@@ -57,15 +57,78 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(await redis.ttl(names[1] ?? '')).toBeGreaterThan(86_000);
   });
 
+  it('is watched only by a user with the right to subscribe to the channels of runs', async () => {
+    const admin = client();
+    const user = `watcher-${name}`;
+    closeAfter({ close: () => admin.acl('DELUSER', user) });
+    await admin.acl('SETUSER', user, 'on', '>secret', '~*', '+@all', 'resetchannels', `&{${name}}:moved`);
+    const own = new URL(url);
+    [own.username, own.password] = [user, 'secret'];
+    const store = await open(own.href);
+    await expect(store.watch?.(() => {})).rejects.toThrow('NOPERM');
+    await admin.acl('SETUSER', user, `&{${name}}:moved:*`);
+    const watch = await store.watch?.(() => {});
+    await watch?.follow(fresh().run_id);
+    await watch?.close();
+  });
+
+  it('upgrades the data of an earlier build: runs that need an execution wait for a node, and its queue is gone', async () => {
+    const store = await open(url);
+    const agent_name = `agent-${fresh().run_id}`;
+    const waiting = Array.from({ length: 450 }, () => append(fresh({ agent_name }), ['1']));
+    const [ended, resting] = [append(fresh({ agent_name }), ['1']), append(fresh({ agent_name }), ['1'])];
+    await store.commit([...waiting, ended, resting]);
+    const rests = { ...resting.row, status: 'awaiting' as const, rests_at: ended.row.created_at };
+    await store.commit([end(ended.row, 'completed'), append(rests, ['2'])]);
+    const redis = client();
+    for (const { row } of [...waiting, ended, resting])
+      await redis.hdel(`{${name}}:run:${row.run_id}`, 'needs_node', 'needs_agent');
+    await redis.unlink(`{${name}}:waiting:${agent_name}`);
+    await redis.mset(`{${name}}:version`, 3, `{${name}}:bull:runs:id`, 7, `{${name}}:bull:runs:job`, 'a');
+    const claimed = await Promise.all(
+      ['a', 'b', 'c'].map(async (node) => {
+        const { claims } = await open(url);
+        await claims?.renewLease(node, 60_000);
+        return claims?.claimRuns(node, [agent_name], 500);
+      }),
+    );
+    const mine = new Set(waiting.map(({ row }) => row.run_id));
+    const found = claimed.flatMap((ids = []) =>
+      ids.filter((id) => mine.has(id) || id === ended.row.run_id || id === rests.run_id),
+    );
+    expect(found.toSorted()).toEqual([...mine]);
+    expect(await redis.get(`{${name}}:version`)).toBe('4');
+    expect(await redis.keys(`{${name}}:bull:*`)).toEqual([]);
+  });
+
+  it('forgets a dead node when its runs were claimed, and finds what that node writes without a new lease', async () => {
+    const store = await open(url);
+    const { claims } = store;
+    const [node, agent_name] = [fresh().run_id, `agent-${fresh().run_id}`];
+    const claim = async (): Promise<string[]> => (await claims?.claimRuns('claimer', [agent_name], 1_000)) ?? [];
+    const [first, late] = [
+      append(fresh({ agent_name }), ['1'], { node }),
+      append(fresh({ agent_name }), ['1'], { node }),
+    ];
+    await claims?.renewLease(node, 60_000);
+    await store.commit([first]);
+    await claims?.endLease(node);
+    expect(await claim()).toContain(first.row.run_id);
+    expect(await client().zscore(`{${name}}:nodes`, node)).toBeNull();
+    await store.commit([late]);
+    expect(await claim()).toContain(late.row.run_id);
+  });
+
   it('lists the runs of all agents that an earlier build has written', async () => {
     const store = await open(url);
     const [one, other] = [append(fresh({ agent_name: 'one' }), ['1']), append(fresh({ agent_name: 'two-*' }), ['1'])];
     await store.commit([one, other]);
     await client().del(`{${name}}:agents`);
+    await client().set(`{${name}}:version`, 3);
     const again = await open(url);
     const found = await again.runsByStatusTime({ since: one.row.status_at }, undefined, 1_000);
     expect(found).toEqual(expect.arrayContaining([one.row, other.row]));
-    expect((await client().smembers(`{${name}}:agents`)).sort()).toEqual(['one', 'two-*']);
+    expect(await client().smembers(`{${name}}:agents`)).toEqual(expect.arrayContaining(['one', 'two-*']));
   });
 
   it('continues with a new connection when its own is killed', async () => {
@@ -110,10 +173,10 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     await open(url);
     const redis = client();
     await redis.set(`{${name}}:version`, 7);
-    await expect(openStore(url)).rejects.toThrow('was written by a newer Rivulet (layout 7, this one knows 3)');
+    await expect(openStore(url)).rejects.toThrow('was written by a newer Rivulet (layout 7, this one knows 4)');
     expect(await redis.getset(`{${name}}:version`, 1)).toBe('7');
     await expect(openStore(url)).rejects.toThrow("before Rivulet's first release (layout 1); use another prefix");
-    expect(await redis.getset(`{${name}}:version`, 3)).toBe('1');
+    expect(await redis.getset(`{${name}}:version`, 4)).toBe('1');
   });
 
   it('warns of a Redis that may lose acknowledged commits, and of no other', async ({ skip, onTestFinished }) => {

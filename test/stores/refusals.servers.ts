@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Write } from '../../src/core/store.ts';
+import type { Write } from '../../src/core/ports/run-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace, type Started, startRedis } from '../support/servers.ts';

@@ -19,7 +19,7 @@ function runProgram(rest: string, env: NodeJS.ProcessEnv = {}) {
   const program = `
     import { SqliteStore } from ${JSON.stringify(compiled)};
     const store = new SqliteStore(${JSON.stringify(join(folder, `${++files}.db`))});
-    for (let n = 0; n < 300; n += 1) await store.setTargets('unknown', null, null);
+    for (let n = 0; n < 300; n += 1) await store.compareAndSet('unknown', 'targets', null, null);
     ${rest}
     process.stdout.write('done');`;
   const { stdout, stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
@@ -68,7 +68,7 @@ describe('the thread of checkpoints', () => {
     const long = [`"${'x'.repeat(1_000_000)}"`];
     while (megabytes() < 100) await store.commit([append(fresh(), long)]);
     // So many that the thread makes a checkpoint.
-    for (let n = 0; n < 300; n += 1) await store.setTargets('unknown', null, null);
+    for (let n = 0; n < 300; n += 1) await store.compareAndSet('unknown', 'targets', null, null);
     expect(megabytes()).toBeGreaterThan(100);
     reader.exec('COMMIT');
     await eventually(() => expect(megabytes()).toBeLessThan(64));

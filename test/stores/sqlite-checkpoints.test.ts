@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, expect, it } from 'vitest';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { append, end, fresh } from './writes.ts';
@@ -56,7 +56,7 @@ it('copies commits into the file, before the log has a thousand pages', async ()
   await commitRuns(store, 30);
   // Commits that write nothing. They are what the thread counts, and what it begins with once it has started.
   const isCopied = async (): Promise<boolean> => {
-    for (let n = 0; n < 100; n += 1) await store.setTargets('unknown', null, null);
+    for (let n = 0; n < 100; n += 1) await store.compareAndSet('unknown', 'targets', null, null);
     return runsInFile(path) === 30;
   };
   await expect.poll(isCopied, { timeout: 20_000 }).toBe(true);
@@ -90,7 +90,7 @@ it('does not make a deleted file anew', async () => {
   const path = newPath();
   const store = new CompiledStore(path);
   rmSync(path);
-  for (let n = 0; n < 300; n += 1) await store.setTargets('unknown', null, null);
+  for (let n = 0; n < 300; n += 1) await store.compareAndSet('unknown', 'targets', null, null);
   await store.close();
   expect(existsSync(path)).toBe(false);
 });

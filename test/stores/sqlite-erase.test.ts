@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import type { RunRow, Write } from '../../src/core/store.ts';
+import type { RunRow, Write } from '../../src/core/ports/run-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
-import { delivery } from './contract-deliveries.ts';
+import { delivery } from './contract-outbox.ts';
 import { keyOf, ownedRow } from './contract-owners.ts';
 import { append, end, messageOf } from './writes.ts';
 

@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import type { RunFilter, RunRow, StatusFilter } from '../../src/core/store.ts';
+import type { RunFilter, StatusFilter } from '../../src/core/ports/run-lists.ts';
+import type { RunRow } from '../../src/core/ports/run-store.ts';
 import { type Database, openDatabase, type Statement, type Value } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { append, end, fresh } from './writes.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { RunRow, Write } from '../../src/core/store.ts';
+import type { RunRow, Write } from '../../src/core/ports/run-store.ts';
 import { type Database, openDatabase, type Statement, type Value } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { append, end, fresh, linesOf, messageOf } from './writes.ts';

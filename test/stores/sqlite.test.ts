@@ -9,7 +9,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { fileVersion } from '../../src/stores/sqlite/schema.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
-import { again, at, delivery, webhooks } from './contract-deliveries.ts';
+import { again, at, delivery, webhooks } from './contract-outbox.ts';
 import { copyAfterKill } from './writes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'rivulet-sqlite-'));
@@ -24,6 +24,7 @@ const newRow = (run_id: string): RunRow => ({
   owner: null,
   principal: null,
   targets: null,
+  readers: null,
   trace: null,
   epoch: 1,
   status: 'in-progress',
@@ -270,6 +271,7 @@ describe('a file', () => {
       owner: `owner ${suffix}`,
       principal: `principal ${suffix}`,
       targets: `targets ${suffix}`,
+      readers: `readers ${suffix}`,
       trace: `trace ${suffix}`,
       status: 'awaiting',
       status_at: `status at ${suffix}`,
@@ -293,20 +295,21 @@ describe('a file', () => {
   });
 
   it.each([
-    [10, 'rests_at', 'parked'],
-    [11, 'parked'],
+    [10, 'rests_at', 'parked', 'readers'],
+    [11, 'parked', 'readers'],
+    [12, 'readers'],
   ])('upgrades a file of version %d, which has no column %s', async (version, ...missing) => {
     const path = newPath();
     const store = new SqliteStore(path);
     await store.commit([grow(newRow('r'), ['1'])]);
     await store.close();
     const before = openDatabase(path);
-    before.exec('DROP INDEX runs_parked');
+    if (missing.includes('parked')) before.exec('DROP INDEX runs_parked');
     for (const column of missing) before.exec(`ALTER TABLE runs DROP COLUMN ${column}`);
     before.exec(`PRAGMA user_version = ${version}`);
     before.close();
     const again = new SqliteStore(path);
-    expect(await again.run('r')).toMatchObject({ last: 1, rests_at: null, parked: null });
+    expect(await again.run('r')).toMatchObject({ last: 1, rests_at: null, parked: null, readers: null });
     expect(await again.runs({ parked: true }, undefined, 10)).toEqual([]);
     await again.close();
     await new SqliteStore(path).close();

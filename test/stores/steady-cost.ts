@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { processorTime } from '../support/processor-time.ts';
 
 /** How often little and much data are measured, in turns, before the cost counts as one that grows. */

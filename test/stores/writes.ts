@@ -1,5 +1,6 @@
 import { cpSync, existsSync } from 'node:fs';
-import type { Batch, RunRow, Store, Write } from '../../src/core/store.ts';
+import type { Batch, RunRow, Write } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import { newId } from '../../src/engine/ids.ts';
 
 /** The row of a new run before its first event. */
@@ -12,6 +13,7 @@ export function fresh(more: Partial<RunRow> = {}): RunRow {
     owner: null,
     principal: null,
     targets: null,
+    readers: null,
     trace: null,
     epoch: 1,
     status: 'created',

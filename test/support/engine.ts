@@ -1,7 +1,6 @@
-import type { Store } from '../../src/core/store.ts';
-import { LocalDispatcher } from '../../src/dispatchers/local.ts';
+import type { Store } from '../../src/core/ports/store.ts';
+import { Registry } from '../../src/engine/agents/registry.ts';
 import { Engine } from '../../src/engine/engine.ts';
-import { Registry } from '../../src/engine/registry.ts';
 import type { Agent } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 
@@ -12,7 +11,6 @@ export async function engineOf(agents: readonly Agent[], store: Store = new Memo
   const engine = new Engine({
     registry: new Registry(agents.map((agent) => ({ agent, source: 'the test' }))),
     store,
-    dispatcher: new LocalDispatcher(),
     fetchResource: () => Promise.reject(new Error('not asked')),
     publicUrl: () => 'http://127.0.0.1',
     logFor: () => silent,

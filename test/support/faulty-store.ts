@@ -1,7 +1,8 @@
-import type { RunNotification, Store } from '../../src/core/store.ts';
+import type { RunNotification } from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 
-/** The methods of a store, except `watch` and `close`. */
-export type Method = Exclude<keyof Store, 'watch' | 'close'>;
+/** The methods of a store, except `watch` and `close`. Claims have no faults. */
+export type Method = Exclude<keyof Store, 'watch' | 'checkNotifications' | 'claims' | 'close'>;
 
 /** The faults of the calls of one method. Calls are counted from 1, over the life of the plan. */
 interface Fault {
@@ -38,7 +39,7 @@ export const methods = [
   'runs',
   'runsByStatusTime',
   'countRuns',
-  'setTargets',
+  'compareAndSet',
   'unfinished',
   'due',
   'count',
@@ -61,7 +62,7 @@ export const methods = [
   'sweep',
 ] as const satisfies readonly Method[];
 
-/** Wraps a store with the faults of a plan. It has `watch` if the wrapped store has it. */
+/** Wraps a store with the faults of a plan. It has `watch` and `claims` if the wrapped store has them. */
 export function faulty(store: Store, plan: Plan): Store {
   const call =
     <Args extends unknown[], T>(name: Method, ask: (...args: Args) => Promise<T>) =>
@@ -86,7 +87,7 @@ export function faulty(store: Store, plan: Plan): Store {
     runs: call('runs', store.runs),
     runsByStatusTime: call('runsByStatusTime', store.runsByStatusTime),
     countRuns: call('countRuns', store.countRuns),
-    setTargets: call('setTargets', store.setTargets),
+    compareAndSet: call('compareAndSet', store.compareAndSet),
     unfinished: call('unfinished', store.unfinished),
     due: call('due', store.due),
     count: call('count', store.count),
@@ -108,6 +109,7 @@ export function faulty(store: Store, plan: Plan): Store {
     removeOwner: call('removeOwner', store.removeOwner),
     sweep: call('sweep', store.sweep),
     close: () => store.close(),
+    ...(store.claims && { claims: store.claims }),
     ...(store.watch && {
       watch: (notify) =>
         store.watch?.((notifications) => {

@@ -1,6 +1,6 @@
 import type { Agent } from '../../src/core/agent.ts';
 import { RivuletError } from '../../src/core/errors.ts';
-import type { Store } from '../../src/core/store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import type { Event } from '../../src/schema/event.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { encode, runEventOf } from '../../src/core/encode.ts';
 import { sharedState, statePatch } from '../../src/core/parts.ts';
-import { fold, resumedEvent } from '../../src/core/run-state.ts';
+import { fold, isFinal, resumedEvent } from '../../src/core/run-state.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Message, MessagePart } from '../../src/schema/message.ts';
 import type { Run, RunStatus } from '../../src/schema/run.ts';
@@ -158,12 +158,13 @@ export const logs: fc.Arbitrary<string[]> = plan.map(({ acts, open, end }) => {
 });
 
 const quiet = { role: 'agent/any', parts: [], created_at: at };
+const said = { content_type: 'text/plain', content: 'still here' };
 /** What an agent does while it awaits, or at any time: it says something, and changes the state. */
 const extras: Event[][] = [
   [
     { type: 'message.created', message: { ...quiet, completed_at: null } },
-    { type: 'message.part', part: { content_type: 'text/plain', content: 'still here' } },
-    { type: 'message.completed', message: { ...quiet, completed_at: at } },
+    { type: 'message.part', part: said },
+    { type: 'message.completed', message: { ...quiet, parts: [said], completed_at: at } },
   ],
   [sharedState({ steps: [] })],
   [statePatch([{ op: 'add', path: '/steps/-', value: 'one' }])],
@@ -177,10 +178,28 @@ export const busyLogs: fc.Arbitrary<string[]> = fc
   .tuple(logs, fc.array(fc.nat({ max: 2 * extras.length }), { maxLength: 8 }))
   .map(([log, picks]) => {
     const left = [...picks];
-    return log.flatMap((line, index) => {
-      const next = log[index + 1];
-      const isBetween = runEventOf(line) !== undefined && next !== undefined;
-      const extra = isBetween ? extras[left.shift() ?? -1] : undefined;
-      return [line, ...(extra ?? []).map(encode)];
-    });
+    return withEnd(
+      log.flatMap((line, index) => {
+        const next = log[index + 1];
+        const isBetween = runEventOf(line) !== undefined && next !== undefined;
+        const extra = isBetween ? extras[left.shift() ?? -1] : undefined;
+        return [line, ...(extra ?? []).map(encode)];
+      }),
+    );
   });
+
+/** A log whose final event has the whole output and all questions, as a run records it. */
+function withEnd(log: readonly string[]): string[] {
+  let run: Run | undefined;
+  return log.map((line) => {
+    const event: Event = JSON.parse(line);
+    if ('run' in event && isFinal(event.run.status) && run !== undefined) {
+      const { output, questions } = run;
+      event.run = { ...event.run, output, ...(questions && { questions }) };
+    }
+    const whole = encode(event);
+    if (run !== undefined) run = fold(run, event);
+    else if ('run' in event) run = event.run;
+    return whole;
+  });
+}

@@ -1,25 +1,26 @@
-import type { Dispatcher, Execute } from '../../src/core/dispatcher.ts';
-import { isFinal } from '../../src/core/run-state.ts';
+import { needsExecution } from '../../src/core/ports/run-claims.ts';
 import {
   type Batch,
-  forwardsOnly,
   type Outcome,
   type RunNotification,
   type RunRow,
   rowAfter,
-  type Store,
+  type Watch,
   type Write,
-} from '../../src/core/store.ts';
+} from '../../src/core/ports/run-store.ts';
+import type { Store } from '../../src/core/ports/store.ts';
+import type { Dispatcher, Execute } from '../../src/engine/dispatch/dispatcher.ts';
 import type { Agent, ServerOptions } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, newPlan } from './faulty-store.ts';
+import { FollowedTopics, type Told, toldOf } from './followed-topics.ts';
 import { type Served, serveApi } from './serve.ts';
 
 type Watcher = (moves: readonly RunNotification[] | undefined) => void;
 
 /** A store in memory that several servers of a test share, as processes share one over a network. */
-class SharedStore extends MemoryStore {
-  readonly #watchers = new Set<Watcher>();
+export class SharedStore extends MemoryStore {
+  readonly #watchers = new Map<Watcher, FollowedTopics>();
   readonly #lost = new Set<string>();
   /** Whether notifications are lost. */
   losesNotifications = false;
@@ -41,7 +42,7 @@ class SharedStore extends MemoryStore {
   recover(): void {
     this.#outage = undefined;
     this.#endOutage();
-    for (const watcher of this.#watchers) watcher(undefined);
+    for (const watcher of this.#watchers.keys()) watcher(undefined);
   }
 
   override async run(run_id: string): Promise<RunRow | undefined> {
@@ -62,92 +63,116 @@ class SharedStore extends MemoryStore {
   override async commit(writes: readonly Write[]): Promise<Outcome[]> {
     await this.#outage;
     const outcomes = await super.commit(writes);
-    const notifications = writes
+    const told = writes
       .filter((_, index) => outcomes[index] === 'taken')
-      .map((write) => {
-        const { run_id, epoch, last, status } = rowAfter(write);
-        const changed = write.grown !== true;
-        return { run_id, epoch, last, final: isFinal(status), changed, forwarded: forwardsOnly(write) };
-      });
-    if (!this.losesNotifications) setImmediate(() => this.#notify(notifications));
+      .map((write) => toldOf(write, rowAfter(write)));
+    if (!this.losesNotifications) setImmediate(() => this.#notify(told));
     return outcomes;
   }
 
-  async watch(watcher: Watcher): Promise<() => Promise<void>> {
-    this.#watchers.add(watcher);
-    return async () => void this.#watchers.delete(watcher);
+  async watch(watcher: Watcher): Promise<Watch> {
+    const followed = new FollowedTopics();
+    this.#watchers.set(watcher, followed);
+    return {
+      follow: async (topic) => followed.follow(topic),
+      unfollow: (topic) => followed.unfollow(topic),
+      close: async () => void this.#watchers.delete(watcher),
+    };
   }
 
   #checkAvailable(): void {
     if (this.#outage !== undefined) throw new Error('connect ECONNREFUSED');
   }
 
-  #notify(moves: readonly RunNotification[]): void {
-    for (const watcher of this.#watchers) watcher(moves);
+  #notify(told: readonly Told[]): void {
+    for (const [watcher, followed] of this.#watchers) {
+      const heard = followed.heardOf(told);
+      if (heard.length > 0) watcher(heard);
+    }
   }
 }
 
 interface Worker {
   readonly name: string;
   readonly execute: Execute;
-  readonly onReleased: (run_id: string) => Promise<void>;
 }
 
-/** A queue for several processes: gives each offered run to one of them, which then has its lease. */
+/** Not that of a test with a clock of its own. */
+const later = setTimeout;
+
+/** Gives each offered run to one of several processes, which keeps it until it has left. */
 class SharedQueue {
+  readonly #store: SharedStore;
   readonly #workers = new Map<string, Worker>();
-  readonly #leases = new Map<string, Worker | undefined>();
+  readonly #holders = new Map<string, Worker | undefined>();
   /** The process that gets the next runs; the others get none. */
   next: string | undefined;
+
+  constructor(store: SharedStore) {
+    this.#store = store;
+  }
 
   dispatcher(name: string): Dispatcher {
     return {
       shared: true,
-      offer: async (run_ids) => this.#offer(run_ids),
-      start: async (execute, onReleased) => {
-        this.#workers.set(name, { name, execute, onReleased });
-        this.#offer([...this.#leases].flatMap(([run_id, worker]) => (worker === undefined ? [run_id] : [])));
+      node: name,
+      start: async (execute) => {
+        this.#workers.set(name, { name, execute });
+        const open = await this.#store.unfinished(undefined, '', 10_000);
+        this.#offer(open.filter(needsExecution).map(({ run_id }) => run_id));
       },
+      reserve: () => undefined,
+      offer: (run_ids) => this.#offer(run_ids),
+      onWaiting: () => {},
+      onRest: () => {},
       pause: async () => void this.#workers.delete(name),
       close: async () => {},
     };
   }
 
-  /** Ends the leases of a process, as if it had died, and gives its runs to others. */
+  /** Takes all runs from a process, as if it had died, and gives them to others. */
   expireLeases(name: string): void {
     this.#workers.delete(name);
-    const lost = [...this.#leases].filter(([, worker]) => worker?.name === name).map(([run_id]) => run_id);
-    for (const run_id of lost) this.#leases.delete(run_id);
+    const lost = [...this.#holders].filter(([, worker]) => worker?.name === name).map(([run_id]) => run_id);
+    for (const run_id of lost) this.#holders.delete(run_id);
     this.#offer(lost);
   }
 
-  /** Loses the lease of a run, and gives it to no other process. */
+  /** Takes a run from its process, and gives it to no other one. */
   loseLease(run_id: string): void {
-    this.#leases.delete(run_id);
+    this.#holders.delete(run_id);
   }
 
-  isOffered(run_id: string): boolean {
-    return this.#leases.has(run_id);
+  isHeld(run_id: string): boolean {
+    return this.#holders.has(run_id);
+  }
+
+  /** Takes a run from its process, and gives it to the next one, which may be the same. */
+  giveAgain(run_id: string): void {
+    this.#holders.delete(run_id);
+    this.#offer([run_id]);
   }
 
   holder(run_id: string): string | undefined {
-    return this.#leases.get(run_id)?.name;
+    return this.#holders.get(run_id)?.name;
   }
 
   #offer(run_ids: readonly string[]): void {
     for (const run_id of run_ids) {
-      if (this.#leases.get(run_id) !== undefined) continue;
+      if (this.#holders.get(run_id) !== undefined) continue;
       const worker = this.next === undefined ? [...this.#workers.values()][0] : this.#workers.get(this.next);
-      this.#leases.set(run_id, worker);
+      this.#holders.set(run_id, worker);
       if (worker !== undefined) setImmediate(() => void this.#work(worker, run_id));
     }
   }
 
   async #work(worker: Worker, run_id: string): Promise<void> {
-    const how = await worker.execute(run_id, { rest: () => {}, wake: () => {} });
-    if (this.#leases.get(run_id) !== worker) return;
-    this.#leases.delete(run_id);
-    if (how === 'left') await worker.onReleased(run_id);
+    await worker.execute(run_id);
+    if (this.#holders.get(run_id) !== worker) return;
+    this.#holders.delete(run_id);
+    const row = await this.#store.run(run_id);
+    // As nodes look again and again for what waits.
+    if (row !== undefined && needsExecution(row)) later(() => this.#offer([run_id]), 20).unref();
   }
 }
 
@@ -160,7 +185,7 @@ interface Nodes {
 /** Servers of the REST API that share a store and its runs. */
 export function nodes(agents: Agent[]): Nodes {
   const store = new SharedStore();
-  const queue = new SharedQueue();
+  const queue = new SharedQueue(store);
   const node = (name: string, options: Partial<ServerOptions> = {}): Promise<Served> =>
     serveApi(agents, { store, dispatcher: queue.dispatcher(name), ...options });
   return { store, queue, node };

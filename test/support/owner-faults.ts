@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 import { createServer, type Store } from '../../src/index.ts';
 import { faulty, type Plan } from './faulty-store.ts';
 import { Receiver } from './receiver.ts';
@@ -20,7 +19,6 @@ export async function performOwned(store: Store, plan: Plan): Promise<void> {
   const app = await createServer({
     agents: agentsOf(() => true),
     store: faulty(store, plan),
-    dispatcher: new LocalDispatcher(),
     limits,
     // The script polls.
     requestsPerMinute: 0,

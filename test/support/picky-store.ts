@@ -1,4 +1,4 @@
-import type { Outcome, Write } from '../../src/core/store.ts';
+import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 
 /** A store that can never take the writes of which `rejects` is true; it takes all others. */

@@ -19,7 +19,7 @@ import {
 import { type Agent, type AgentContext, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import { AgentError } from '../../src/core/errors.ts';
 import { textOf } from '../../src/core/parts.ts';
-import type { Effects } from '../../src/testing/effects.ts';
+import type { Effects } from '../../src/testing/cut-everywhere.ts';
 import type { Speeds } from './speeds.ts';
 
 /** The actions of a durable agent. Everything that may differ in a replay is in steps. */

@@ -1,5 +1,4 @@
 import { expect } from 'vitest';
-import { LocalDispatcher } from '../../src/dispatchers/local.ts';
 import { createServer, type Event, type Run, type Store } from '../../src/index.ts';
 import { faulty, type Method, newPlan, type Plan } from './faulty-store.ts';
 import { performOwned } from './owner-faults.ts';
@@ -17,7 +16,6 @@ async function perform(store: Store, plan: Plan): Promise<void> {
     createServer({
       agents: agentsOf(() => state.released),
       store: faulty(store, plan),
-      dispatcher: new LocalDispatcher(),
       limits,
       docs: false,
       protocols: [],
@@ -87,7 +85,7 @@ async function followed(store: Store, caller: Caller, seen: readonly Event[]): P
 const ofOwners: readonly Method[] = [
   'runsByStatusTime',
   'countRuns',
-  'setTargets',
+  'compareAndSet',
   'openRuns',
   'sessionsOf',
   'removeOwner',

@@ -8,7 +8,7 @@ import {
   defineAgent,
 } from '../../src/core/agent.ts';
 import { textOf as textOfMessage } from '../../src/core/parts.ts';
-import type { Outcome, Write } from '../../src/core/store.ts';
+import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
 import type { ServerOptions } from '../../src/index.ts';
 import type { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { Hold } from './hold.ts';

@@ -3,7 +3,7 @@ import { copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { parseArgs } from 'node:util';
-import { shellQuote } from '../../../src/cli/sanitize.ts';
+import { shellQuote } from '../../../src/cli/terminal/format.ts';
 import { type PackageManager, packageManager, scriptCommand } from './package-manager.ts';
 import { packageName, projectFiles } from './project.ts';
 import { isTemplate, type Template, templates } from './templates.ts';

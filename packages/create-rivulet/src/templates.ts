@@ -1,7 +1,7 @@
 /// <reference types="vite/client" />
 import page from '../../../examples/ui/ai-sdk.tsx?raw';
 import rivulet from '../../../package.json' with { type: 'json' };
-import { firstAgent } from '../../../src/cli/first-agent.ts';
+import { firstAgent } from '../../../src/cli/commands/first-agent.ts';
 
 /** What a project begins with. */
 export interface Template {

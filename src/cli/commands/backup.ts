@@ -3,9 +3,9 @@ import type { Command } from 'commander';
 import { storeName } from '../../stores/open.ts';
 import { backupFile, type Copied, restoreFile } from '../../stores/sqlite/backup-file.ts';
 import { exit, UsageError } from '../exit-codes.ts';
-import { resolveSettings } from '../resolve-settings.ts';
-import { terminal } from '../terminal.ts';
-import { storeFile } from '../warnings.ts';
+import { storeFile } from '../settings/consequences.ts';
+import { resolveSettings } from '../settings/resolve-settings.ts';
+import { terminal } from '../terminal/terminal.ts';
 
 /** Copies the store to a new file. @throws Error with one line that says why it cannot */
 export async function backup(target: string, _: unknown, command: Command): Promise<number> {

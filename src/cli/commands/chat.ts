@@ -1,14 +1,13 @@
 import { ClientError } from '../../client/client-error.ts';
 import type { PartInput } from '../../client/input.ts';
-import { ArtifactFolder, isArtifact, makeArtifactFolder, saveArtifact } from '../artifacts.ts';
+import { withAgent } from '../connect.ts';
 import { exit, UsageError } from '../exit-codes.ts';
-import { readInput } from '../input.ts';
-import { InputHistory } from '../input-history.ts';
-import { type FollowOptions, RunFollower } from '../run-follower.ts';
-import { oneLine } from '../sanitize.ts';
-import { suggestion, withAgent } from '../suggest.ts';
-import { terminal } from '../terminal.ts';
-import { resume } from './resume.ts';
+import { ArtifactFolder, isArtifact, makeArtifactFolder, saveArtifact } from '../terminal/artifacts.ts';
+import { oneLine, suggestion } from '../terminal/format.ts';
+import { InputHistory, readInput } from '../terminal/input.ts';
+import { type FollowOptions, RunFollower } from '../terminal/run-follower.ts';
+import { terminal } from '../terminal/terminal.ts';
+import { resume } from './follow.ts';
 
 export interface ChatOptions extends FollowOptions {
   readonly session?: string;

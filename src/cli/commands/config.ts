@@ -1,15 +1,12 @@
 import { isIP } from 'node:net';
 import type { Command } from 'commander';
-import { isObject } from '../../core/json.ts';
 import { storeName } from '../../stores/open.ts';
-import { authOptions, refuseOpenAccess } from '../auth-options.ts';
 import { exit } from '../exit-codes.ts';
-import { resolveSettings } from '../resolve-settings.ts';
-import { redactCredentials } from '../sanitize.ts';
-import { fileSchema, type Row, rows, type Settings } from '../settings.ts';
-import { table } from '../table.ts';
-import { terminal } from '../terminal.ts';
-import { storeFile, warningsOf } from '../warnings.ts';
+import { authOptions, refuseOpenAccess, storeFile, warningsOf } from '../settings/consequences.ts';
+import { resolveSettings } from '../settings/resolve-settings.ts';
+import { fileSchema, type Row, rows, type Settings, valueAt } from '../settings/settings.ts';
+import { redactCredentials } from '../terminal/format.ts';
+import { table, terminal } from '../terminal/terminal.ts';
 
 interface ConfigOptions {
   readonly check?: boolean;
@@ -43,7 +40,7 @@ export async function config(folders: readonly string[], options: ConfigOptions,
 
 /** The value of a setting; of a secret, only its last four characters; of a URL, all but its credentials. */
 function shown({ path, names }: Row, settings: Settings): string {
-  const value = path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), settings);
+  const value = valueAt(settings, path);
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return '-';
   const text = Array.isArray(value)
     ? value.join(', ')

@@ -1,21 +1,34 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname } from 'node:path';
-import { reasonOf } from '../../core/store-url.ts';
-import { checkQueue } from '../../dispatchers/open.ts';
-import { Registry } from '../../engine/registry.ts';
+import { messageOf } from '../../core/json.ts';
+import { Registry } from '../../engine/agents/registry.ts';
+import { parseKeySet } from '../../http/auth/jwks.ts';
+import { makeKeyFile, parseKeyFile } from '../../http/auth/key-file.ts';
+import type { KeyRecord } from '../../http/auth/key-records.ts';
+import { version } from '../../http/version.ts';
 import { inspectStore } from '../../stores/inspect.ts';
 import { storeName } from '../../stores/open.ts';
-import { version } from '../../version.ts';
-import { checkAuth } from '../check-auth.ts';
 import { exit } from '../exit-codes.ts';
-import { type Finding, note, ok, problem } from '../finding.ts';
-import { loadAgents } from '../load-agents.ts';
-import type { Resolved } from '../resolve-settings.ts';
-import { redactCredentials } from '../sanitize.ts';
-import type { Settings } from '../settings.ts';
-import { terminal } from '../terminal.ts';
-import { openAccess, storeFile, warningsOf } from '../warnings.ts';
+import { loadAgents } from '../serving/load-agents.ts';
+import { authOptions, openAccess, storeFile, warningsOf } from '../settings/consequences.ts';
+import type { Resolved } from '../settings/resolve-settings.ts';
+import type { Settings } from '../settings/settings.ts';
+import { redactCredentials } from '../terminal/format.ts';
+import { terminal } from '../terminal/terminal.ts';
+
+/** What a check found. A problem keeps a server from working or makes it unsafe; a note is for the operator to judge. */
+export interface Finding {
+  readonly level: 'ok' | 'note' | 'problem';
+  readonly text: string;
+  /** What to do about it. */
+  readonly advice?: string;
+}
+
+export const ok = (text: string): Finding => ({ level: 'ok', text });
+export const note = (text: string, advice?: string): Finding => ({ level: 'note', text, ...(advice && { advice }) });
+export const problem = (text: string, advice: string): Finding => ({ level: 'problem', text, advice });
 
 /** The oldest Node that package.json allows, and the oldest that still gets security fixes. */
 const oldestNode = [20, 19] as const;
@@ -45,9 +58,7 @@ export async function doctor(settings: Settings, resolved: Resolved): Promise<nu
   terminal.print(`Rivulet ${version()}`, 'bold');
   let problems = 0;
   for (const [name, check] of checks) {
-    const findings = await check(settings, resolved).catch((error: unknown) => [
-      problem(error instanceof Error ? error.message : String(error), ''),
-    ]);
+    const findings = await check(settings, resolved).catch((error: unknown) => [problem(messageOf(error), '')]);
     for (const { level, text, advice } of findings) {
       if (level === 'problem') problems += 1;
       const style = { ok: undefined, note: 'yellow', problem: 'red' } as const;
@@ -112,9 +123,6 @@ async function checkStore({ store }: Settings): Promise<Finding[]> {
     const text = `the store's clock is ${Math.abs(clockAhead)} ms ${clockAhead > 0 ? 'ahead of' : 'behind'} this one`;
     findings.push(problem(text, 'let NTP set the clocks of all nodes'));
   }
-  await checkQueue(store).catch((error: unknown) => {
-    findings.push(problem(`the queue beside the store would not work: ${reasonOf(error)}`, ''));
-  });
   const data = found === undefined ? 'nothing stored yet' : `version ${found}`;
   const clock = clockAhead === undefined ? '' : `, clock within ${Math.abs(clockAhead)} ms`;
   return [ok(`${name}: ${data}${clock}`), ...findings];
@@ -195,4 +203,62 @@ function checkSpace({ store }: Settings): Finding[] {
   const text = `${Math.round(free / megabyte)} MB are free in ${folder}`;
   if (free < leastSpace) return [problem(text, 'make room: without it, no run can be stored')];
   return [free < littleSpace ? note(text, 'lower runTtl, or make room') : ok(text)];
+}
+
+/** Milliseconds that the identity provider has to answer. */
+const timeout = 3_000;
+
+/** Whether callers can be authenticated: keys that are readable and not expired, a provider that answers. */
+export async function checkAuth(settings: Settings): Promise<Finding[]> {
+  const auth = authOptions(settings);
+  if (auth === undefined) return [checkAccess(settings)];
+  if (auth.keyFile !== undefined && !existsSync(auth.keyFile)) {
+    return [problem(`${auth.keyFile}: there is no such file`, makeKeyFile(auth.keyFile))];
+  }
+  const findings: Finding[] = [];
+  const records = [...(auth.keys ?? [])];
+  if (auth.keyFile !== undefined) records.push(...parseKeyFile(await readFile(auth.keyFile, 'utf8')));
+  if (auth.keyFile !== undefined || auth.keys !== undefined) findings.push(...checkKeys(records));
+  if (auth.jwt !== undefined) findings.push(await checkProvider(auth.jwt.jwks));
+  return findings;
+}
+
+function checkAccess(settings: Settings): Finding {
+  const access = openAccess(settings);
+  if (access === undefined) {
+    return ok('no authentication; only this computer reaches the server');
+  }
+  // With --no-auth, the operator has said that a proxy authenticates.
+  if (!settings.auth.required) return note(access);
+  return problem(access, 'give --keys FILE, or --no-auth where a proxy in front authenticates');
+}
+
+function checkKeys(records: readonly KeyRecord[]): Finding[] {
+  const now = new Date().toISOString();
+  const expired = records.filter(({ expires_at }) => expires_at !== undefined && expires_at < now);
+  if (records.length === expired.length) {
+    return [problem('no API key is valid', 'make one with: rivulet keys new --principal NAME')];
+  }
+  const names = expired.map(({ id }) => id).join(', ');
+  return [
+    ok(`${records.length - expired.length} API keys`),
+    ...(expired.length > 0 ? [note(`expired: ${names}`, 'remove them')] : []),
+  ];
+}
+
+async function checkProvider(jwks: string): Promise<Finding> {
+  try {
+    const text = /^https?:/.test(jwks) ? await textOf(jwks) : await readFile(jwks, 'utf8');
+    parseKeySet(text);
+    return ok(`public keys of the token issuer: ${jwks}`);
+  } catch (error) {
+    const why = messageOf(error);
+    return problem(`the public keys ${jwks} cannot be read: ${why}`, 'until they can, tokens are answered with 503');
+  }
+}
+
+async function textOf(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(timeout) });
+  if (!response.ok) throw new Error(`it answers ${response.status}`);
+  return response.text();
 }

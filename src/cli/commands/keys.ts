@@ -1,10 +1,11 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { stringify } from 'yaml';
+import { messageOf } from '../../core/json.ts';
 import { makeApiKey } from '../../http/auth/api-key.ts';
 import { parseKeyFile } from '../../http/auth/key-file.ts';
 import { checkKeyRecords, type KeyRecord, recordOf, userScopes } from '../../http/auth/key-records.ts';
 import { exit, UsageError } from '../exit-codes.ts';
-import { terminal } from '../terminal.ts';
+import { terminal } from '../terminal/terminal.ts';
 
 interface KeyOptions {
   readonly principal: string;
@@ -64,6 +65,6 @@ function valid<T>(check: () => T): T {
   try {
     return check();
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
+    throw new UsageError(messageOf(error));
   }
 }

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { nameProblem } from '../../core/agent.ts';
 import { exit, UsageError } from '../exit-codes.ts';
-import { firstAgent } from '../first-agent.ts';
-import { terminal } from '../terminal.ts';
+import { terminal } from '../terminal/terminal.ts';
+import { firstAgent } from './first-agent.ts';
 
 /**
  * Writes a first agent and its test. Overwrites no file.

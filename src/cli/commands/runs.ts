@@ -3,12 +3,9 @@ import type { RunsFilter } from '../../client/client.ts';
 import { questionText } from '../../core/parts.ts';
 import type { RunStatus, RunSummary } from '../../schema/run.ts';
 import { type Connection, connect } from '../connect.ts';
-import { formatAge, formatDuration } from '../durations.ts';
 import { exit } from '../exit-codes.ts';
-import { oneLine } from '../sanitize.ts';
-import { suggestion } from '../suggest.ts';
-import { fitted, table } from '../table.ts';
-import { terminal } from '../terminal.ts';
+import { formatAge, formatDuration, oneLine, suggestion } from '../terminal/format.ts';
+import { fitted, table, terminal } from '../terminal/terminal.ts';
 
 export interface RunsOptions extends Connection {
   readonly agent?: string;

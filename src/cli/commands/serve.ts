@@ -1,33 +1,32 @@
 import { isIP } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { Value } from '@sinclair/typebox/value';
 import closeWithGrace from 'close-with-grace';
-import type { FastifyBaseLogger, FastifyInstance, FastifyListenOptions } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { within } from '../../core/timing.ts';
 import { compile } from '../../core/validate.ts';
+import { Registry } from '../../engine/agents/registry.ts';
 import { Limits } from '../../engine/limits.ts';
-import { Registry } from '../../engine/registry.ts';
-import { isReported } from '../../engine/unhandled.ts';
 import { makeApiKey } from '../../http/auth/api-key.ts';
 import { recordOf } from '../../http/auth/key-records.ts';
-import { isProtocol, loadProtocols, protocolAddresses } from '../../protocols.ts';
 import type { RunsResponse } from '../../schema/api.ts';
-import { createServer } from '../../server.ts';
+import { isProtocol, loadProtocols, protocolAddresses } from '../../server/protocols.ts';
+import { createServer } from '../../server/server.ts';
 import { storeName } from '../../stores/open.ts';
-import { authOptions, forgetSecrets, refuseOpenAccess } from '../auth-options.ts';
-import { formatDuration } from '../durations.ts';
-import { envFile } from '../env-file.ts';
+import { isLoopback } from '../addresses.ts';
 import { exit, UsageError } from '../exit-codes.ts';
-import { greeting, isLoopback, noAuthentication, reachableUrls } from '../greeting.ts';
-import { keepObjectsYoung } from '../heap.ts';
-import { loadAgents } from '../load-agents.ts';
-import { isJson, logStream } from '../log-format.ts';
-import { beginResidentRun } from '../resident-run.ts';
-import type { Settings } from '../settings.ts';
-import { StrayErrors } from '../stray-errors.ts';
-import { takeInheritedSocket } from '../systemd-socket.ts';
-import { terminal } from '../terminal.ts';
-import { WatchedAgents } from '../watch-agents.ts';
-import { startWatchdog } from '../watchdog.ts';
+import { greeting, noAuthentication } from '../serving/greeting.ts';
+import { keepObjectsYoung } from '../serving/heap.ts';
+import { listen, listenError, reachableUrls } from '../serving/listen.ts';
+import { loadAgents } from '../serving/load-agents.ts';
+import { surviveStrayErrors } from '../serving/stray-errors.ts';
+import { WatchedAgents } from '../serving/watch-agents.ts';
+import { startWatchdog } from '../serving/watchdog.ts';
+import { authOptions, forgetSecrets, isShared, refuseOpenAccess } from '../settings/consequences.ts';
+import { envFile } from '../settings/env-file.ts';
+import type { Settings } from '../settings/settings.ts';
+import { formatDuration } from '../terminal/format.ts';
+import { isJson, logStream } from '../terminal/log.ts';
+import { terminal } from '../terminal/terminal.ts';
 
 /**
  * Serves the agents of some folders until the process gets a signal to stop.
@@ -83,8 +82,6 @@ export async function serve(options: Settings): Promise<number> {
   const addresses = protocolAddresses(protocols).map(({ clients, path }) => `${clients}: ${path}`);
   terminal.print(greeting(agents.list(), urls, { ...options, protocols: addresses, secured }));
   if (!secured && !isLoopback(options.host)) terminal.note(`${noAuthentication}\n`, 'yellow');
-  // Once it listens: it would be a thirtieth of the start.
-  await beginResidentRun();
   return exit.completed;
 }
 
@@ -110,7 +107,6 @@ export async function work(options: Settings): Promise<number> {
   }
   const names = agents.list().map(({ manifest }) => manifest.name);
   terminal.print(`Rivulet executes runs of ${storeName(options.store)} with ${names.join(', ')}`);
-  await beginResidentRun();
   return exit.completed;
 }
 
@@ -125,42 +121,11 @@ function variables(): { path: string; read(): void } | undefined {
   return { path: file.path, read };
 }
 
-/** Listens at the address of the options, or on the socket that systemd has opened there. */
-async function listen(app: FastifyInstance, { host, port }: Settings): Promise<string> {
-  const fd = takeInheritedSocket(process.env);
-  const listenTextResolver = (address: string): string => `the server listens at ${address}`;
-  if (fd === undefined) return app.listen({ host, port, listenTextResolver });
-  const socket: FastifyListenOptions & { readonly fd: number } = { fd, listenTextResolver };
-  await app.listen(socket);
-  const bound = app.server.address();
-  // What the server does for its safety depends on `host`.
-  if (bound === null || typeof bound === 'string' || (isLoopback(host) && !isLoopback(bound.address))) {
-    const where = typeof bound === 'string' ? bound : bound?.address;
-    throw new UsageError(
-      `systemd opened the socket at ${where}, but host is ${host}; set HOST to the socket's address`,
-    );
-  }
-  return `http://${bound.family === 'IPv6' ? `[${bound.address}]` : bound.address}:${bound.port}`;
-}
-
-function listenError(error: NodeJS.ErrnoException, { host, port }: Settings): Error {
-  if (error.code === 'EADDRINUSE') {
-    return new Error(`port ${port} of ${host} is in use; give another one with --port, or 0 for a free one`);
-  }
-  if (error.code === 'EACCES') {
-    return new Error(`port ${port} needs the rights of an administrator; give one above 1023 with --port`);
-  }
-  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
-    return new Error(`${host} is no address of this computer; give one with --host, such as 127.0.0.1 or 0.0.0.0`);
-  }
-  return error;
-}
-
 /** The agents that load. A file that does not load takes no other agent down: it is reported, and its agent is missing. */
 async function registryOf(folders: readonly string[]): Promise<Registry> {
   const { hosted, broken } = await loadAgents(folders);
   for (const { message } of broken) terminal.error(`rivulet: ${message}; the file is skipped`);
-  return new Registry(hosted);
+  return new Registry(hosted, broken.length);
 }
 
 const serverOptions = async (settings: Settings) => {
@@ -181,8 +146,6 @@ const serverOptions = async (settings: Settings) => {
 
 /** The limits of runs among all limits. */
 const checkLimits = compile(Limits, 'limits');
-
-const isShared = (store: string): boolean => /^(rediss?|postgres(ql)?):/.test(store);
 
 function requireSharedStore(store: string, subject: string): void {
   if (isShared(store)) return;
@@ -236,28 +199,8 @@ function closeOnSignal(app: FastifyInstance, agents: Registry, options: Settings
     if (manual) throw new Error('ended: more than ten errors outside of runs within a minute');
   });
   // With --watch, agents are being written, and the next save repairs them.
-  surviveStrayErrors(app, options.watch ? undefined : closing.close);
+  surviveStrayErrors(app.log, options.watch ? undefined : closing.close);
   return closing;
-}
-
-/**
- * An agent may throw where no Observable catches the error, for example in a timer. Its run goes on; if the process
- * ended, all other runs would end, too. After more than ten errors within a minute the process is ended all the same:
- * not ready, drained, with exit code 1, so that its manager starts another one.
- */
-function surviveStrayErrors(app: FastifyInstance, end: (() => void) | undefined): void {
-  const strays = new StrayErrors();
-  let isEnding = false;
-  const survive = (error: unknown): void => {
-    if (isReported(error)) return;
-    const begins = strays.add(performance.now()) && end !== undefined && !isEnding;
-    isEnding ||= begins;
-    const goesOn = isEnding ? 'ends' : 'goes on';
-    app.log.error({ err: error, count: strays.count }, `an agent threw outside of its run; the server ${goesOn}`);
-    if (begins) end?.();
-  };
-  process.on('uncaughtException', survive);
-  process.on('unhandledRejection', survive);
 }
 
 /** Milliseconds that finding the open runs may delay the end of the server. */
@@ -278,7 +221,7 @@ async function noteOpenRuns(
   const answer = app
     .inject({ url: '/runs?status=in-progress&limit=100', headers: { authorization: `Bearer ${key}` } })
     .then((response): RunsResponse => response.json());
-  const page = await Promise.race([answer, setTimeout(maxLookUp, undefined, { ref: false })]).catch(() => undefined);
+  const page = await within(maxLookUp, answer).catch(() => undefined);
   const durable = new Set(agents.list().flatMap(({ manifest, options }) => (options.durable ? [manifest.name] : [])));
   const runs = page?.runs ?? [];
   const staying = runs.filter(({ agent_name }) => durable.has(agent_name));

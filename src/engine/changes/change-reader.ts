@@ -1,9 +1,10 @@
+import type { RunRow } from '../../core/ports/run-store.ts';
+import type { Store } from '../../core/ports/store.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { RunRow, Store } from '../../core/store.ts';
 import { Delay } from '../../core/timing.ts';
 import type { RunStatus } from '../../schema/run.ts';
-import { isUnavailable } from '../store-access.ts';
-import { type VisibleRuns, visibleRuns } from '../visible-runs.ts';
+import { isUnavailable } from '../store/store-calls.ts';
+import { type VisibleRuns, visibleRuns } from '../store/visible-runs.ts';
 import { changedSince, maxClockSkew, type ReadByStatusTime } from './changed-since.ts';
 
 /** The row of a run whose status has changed, and when this node learned of it, in milliseconds. */

@@ -1,7 +1,8 @@
-import type { RunRow, StatusFilter, StatusPosition, Store } from '../../core/store.ts';
+import type { RunLists, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
 
 /** Reads a page of runs by the time of their status: see `Store`. */
-export type ReadByStatusTime = Store['runsByStatusTime'];
+export type ReadByStatusTime = RunLists['runsByStatusTime'];
 
 /** Milliseconds by which the clocks of two nodes may differ. */
 export const maxClockSkew = 10_000;

@@ -1,11 +1,19 @@
 import { LRUCache } from 'lru-cache';
-import { UnorderedSet } from '../../core/collections.ts';
-import { type Outcome, type RunNotification, type RunRow, rowAfter, type Store, type Write } from '../../core/store.ts';
+import {
+  allChanges,
+  type Outcome,
+  type RunNotification,
+  type RunRow,
+  rowAfter,
+  type Write,
+} from '../../core/ports/run-store.ts';
+import type { Store } from '../../core/ports/store.ts';
 import type { Limits } from '../limits.ts';
 import { SharedReads } from '../log/shared-reads.ts';
 import { summaryOf } from '../log/stored-run.ts';
-import { PeriodicTask } from '../periodic.ts';
-import type { VisibleRuns } from '../visible-runs.ts';
+import type { Followed } from '../store/followed.ts';
+import type { VisibleRuns } from '../store/visible-runs.ts';
+import { PeriodicTask } from '../time/periodic.ts';
 import { ChangeReader, type ChangesOptions, isNewer } from './change-reader.ts';
 import { changedSince, maxClockSkew } from './changed-since.ts';
 
@@ -13,6 +21,7 @@ export interface RunChangesOptions {
   readonly limits: Limits;
   /** Whether other processes write to the same store. */
   readonly shared: boolean;
+  readonly followed: Followed;
   /** The time as the wire has it. */
   readonly now: () => string;
   /** Receives errors of the store that belong to no reader. */
@@ -37,7 +46,7 @@ const maxTextChars = 8 * 1024 * 1024;
 export class RunChanges {
   readonly #store: Store;
   readonly #options: RunChangesOptions;
-  readonly #readers = new UnorderedSet<ChangeReader>();
+  readonly #readers = new Set<ChangeReader>();
   readonly #tasks: readonly PeriodicTask[];
   /** The readers, and those that are being opened. */
   #users = 0;
@@ -46,6 +55,7 @@ export class RunChanges {
   #known: LRUCache<string, RunRow> | undefined;
   readonly #unread = new Map<string, RunNotification>();
   #missedNotifications = false;
+  #unfollow: (() => void) | undefined;
   /** When the last comparison began, in milliseconds. */
   #comparedAt = 0;
   /** The JSON of runs, by version, for all readers. */
@@ -80,11 +90,11 @@ export class RunChanges {
       storeTimeout: this.#options.limits.storeTimeout,
       textOf: (row) => this.#textOf(row),
       onClose: () => {
-        remove();
+        this.#readers.delete(reader);
         this.#release();
       },
     });
-    const remove = this.#readers.add(reader);
+    this.#readers.add(reader);
     if (this.#stopped) reader.close();
     await reader.begin(options.after);
     return reader;
@@ -112,7 +122,7 @@ export class RunChanges {
   /** Ends all readers. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const reader of this.#readers.all()) reader.close();
+    for (const reader of [...this.#readers]) reader.close();
     await Promise.all(this.#tasks.map((task) => task.stop()));
   }
 
@@ -120,6 +130,9 @@ export class RunChanges {
     this.#known = new LRUCache({ max: maxKnown });
     this.#comparedAt = this.#now();
     if (!this.#options.shared) return;
+    this.#unfollow ??= this.#options.followed.add(allChanges, () => {
+      this.#missedNotifications = true;
+    });
     try {
       // Later comparisons report what differs from this one.
       await this.#compare();
@@ -134,6 +147,8 @@ export class RunChanges {
     this.#users -= 1;
     if (this.#users > 0) return;
     this.#started = undefined;
+    this.#unfollow?.();
+    this.#unfollow = undefined;
     this.#known = undefined;
     this.#unread.clear();
     this.#texts.clear();
@@ -147,7 +162,7 @@ export class RunChanges {
     this.#known?.set(row.run_id, row);
     if (before?.status === row.status && before.snapshot === row.snapshot && before.parked === row.parked) return;
     const change = { row, at: this.#now() };
-    for (const reader of this.#readers.all()) reader.offer(change, before);
+    for (const reader of [...this.#readers]) reader.offer(change, before);
   }
 
   async #readUnread(): Promise<void> {
@@ -180,7 +195,7 @@ export class RunChanges {
     try {
       for await (const rows of changedSince((...asked) => this.#store.runsByStatusTime(...asked), { since })) {
         if (this.#known === undefined) return;
-        if (rows === 'too many') for (const reader of this.#readers.all()) reader.reset();
+        if (rows === 'too many') for (const reader of [...this.#readers]) reader.reset();
         else for (const row of rows) this.#learn(row);
       }
     } catch (error) {

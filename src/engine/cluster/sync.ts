@@ -1,11 +1,12 @@
+import type { RunNotification, RunRow } from '../../core/ports/run-store.ts';
 import { openStatuses } from '../../core/run-state.ts';
-import type { RunNotification, RunRow } from '../../core/store.ts';
 import type { RunChanges } from '../changes/run-changes.ts';
-import { PeriodicTask } from '../periodic.ts';
-import type { ConnectedReaders } from '../runs/connected-readers.ts';
-import { type Executor, needsExecution } from '../runs/executor.ts';
+import type { Executor } from '../runs/executor.ts';
 import { acceptForwarded } from '../runs/forward.ts';
 import type { RunServices } from '../runs/run-services.ts';
+import type { Followed } from '../store/followed.ts';
+import { PeriodicTask } from '../time/periodic.ts';
+import type { ConnectedReaders } from './connected-readers.ts';
 
 const page = 1000;
 /** Runs that are checked at once. */
@@ -13,67 +14,66 @@ const concurrentChecks = 16;
 /** The statuses of runs that a node has to execute, or that are queued. */
 const executableStatuses = openStatuses.filter((status) => status !== 'awaiting');
 
+/** The parts of an engine, with those that hear of other nodes. */
+export interface Services extends RunServices {
+  readonly changes: RunChanges;
+  readonly readers: ConnectedReaders;
+  readonly followed: Followed;
+}
+
 /**
  * Keeps this node in step with the other nodes of a shared store: it listens for notifications of their writes, and
- * polls for missed notifications and for runs that no node executes.
+ * polls for missed notifications.
  */
 export class Sync {
-  readonly #services: RunServices;
+  readonly #services: Services;
   readonly #executor: Executor;
-  readonly #changes: RunChanges;
-  readonly #readers: ConnectedReaders;
   readonly #onFailure: (error: unknown) => void;
   readonly #polls: readonly PeriodicTask[];
   /** By run, its last event at the last poll. A run that has written since then would have been fenced. */
   #seen = new Map<string, number>();
-  #unsubscribe: (() => Promise<void>) | undefined;
 
   /** `onFailure` receives the errors of the store. */
-  constructor(
-    services: RunServices,
-    executor: Executor,
-    changes: RunChanges,
-    readers: ConnectedReaders,
-    onFailure: (error: unknown) => void,
-  ) {
+  constructor(services: Services, executor: Executor, onFailure: (error: unknown) => void) {
     const { pollInterval, lease } = services.executions.limits;
     this.#services = services;
     this.#executor = executor;
-    this.#changes = changes;
-    this.#readers = readers;
     this.#onFailure = onFailure;
     this.#polls = [
       new PeriodicTask(pollInterval, () => this.#poll(), onFailure),
-      new PeriodicTask(lease, () => this.#offerUnexecuted(), onFailure),
+      new PeriodicTask(lease, () => this.#tendOpenRuns(), onFailure),
     ];
   }
 
   /** Resolves when notifications arrive. @throws any error of the store */
   async start(): Promise<void> {
-    this.#unsubscribe = await this.#services.store.watch?.((notifications) => this.#onNotifications(notifications));
+    const { store, followed } = this.#services;
+    followed.start(await store.watch?.((notifications) => this.#onNotifications(notifications)));
     for (const poll of this.#polls) poll.start();
   }
 
   /** Resolves when no poll is in progress. */
   async stop(): Promise<void> {
-    await this.#unsubscribe?.();
+    await this.#services.followed.stop();
     await Promise.all(this.#polls.map((poll) => poll.stop()));
   }
 
   #onNotifications(notifications: readonly RunNotification[] | undefined): void {
-    const { store, active, queue } = this.#services;
-    this.#changes.onNotifications(notifications);
+    const { store, active, dispatcher, queue, changes } = this.#services;
+    changes.onNotifications(notifications);
     if (notifications === undefined) {
       active.notifyAll();
       queue.onMissedNotifications();
+      dispatcher.onWaiting();
     }
     for (const notification of notifications ?? []) {
-      const { run_id, final, forwarded } = notification;
+      const { run_id, final, forwarded, waits } = notification;
       active.onWritten(notification);
       const execution = forwarded ? active.local(run_id) : undefined;
       if (execution !== undefined) void acceptForwarded(store, execution).catch(this.#onFailure);
       else if (forwarded) this.#executor.onForwarded(run_id);
       if (final) queue.onRunFinal(run_id);
+      if (waits) dispatcher.onWaiting();
     }
   }
 
@@ -104,20 +104,19 @@ export class Sync {
   }
 
   /**
-   * Offers runs whose dispatch was lost, starts queues that a dead node looked after, and cancels runs whose readers were at
-   * dead nodes. Every node does so.
+   * Starts queues that a dead node looked after, and cancels runs whose readers were at dead nodes. Every node does so.
    */
-  async #offerUnexecuted(): Promise<void> {
-    const { store, active, queue, executions } = this.#services;
-    this.#readers.renew();
+  async #tendOpenRuns(): Promise<void> {
+    const { store, queue, executions, readers } = this.#services;
+    readers.renew();
     const newest = new Date(Date.now() - executions.limits.lease).toISOString();
     for (const status of executableStatuses) {
       for (let before: string | undefined; ; ) {
         const rows: RunRow[] = await store.runs({ status }, before, page);
-        const found = rows.filter((row) => row.created_at < newest && active.local(row.run_id) === undefined);
-        await this.#executor.offerAll(found.filter(needsExecution));
-        for (const row of found) if (row.queued_at !== null) await queue.add(row.session_id);
-        for (const row of rows) await this.#readers.check(row);
+        for (const row of rows) {
+          if (row.queued_at !== null && row.created_at < newest) await queue.add(row.session_id);
+          await readers.check(row);
+        }
         before = rows.at(-1)?.run_id;
         if (rows.length < page) break;
       }

@@ -1,7 +1,7 @@
 import type { Observer } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
-import { PairJoiner } from '../../core/pair-joiner.ts';
 import { guarded } from './guarded.ts';
+import { PairJoiner } from './pair-joiner.ts';
 
 /**
  * Subscribes an execution to its agent. It reports what a teardown of the agent throws. RxJS throws that error into the

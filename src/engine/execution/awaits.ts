@@ -1,6 +1,6 @@
 import { Observable, type Subscriber } from 'rxjs';
 import { fail } from '../../core/errors.ts';
-import type { Extras } from '../../core/store.ts';
+import type { Extras } from '../../core/ports/run-store.ts';
 import type { AwaitRequest, AwaitResume, RunStatus } from '../../schema/run.ts';
 import type { Feed } from './feed.ts';
 import { guarded } from './guarded.ts';

@@ -2,15 +2,14 @@ import type { Observer } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput, Continues } from '../../core/agent.ts';
 import { encodeOnce } from '../../core/encode.ts';
 import { errorOf, fail, isOwnError, type RivuletError } from '../../core/errors.ts';
-import { outputOf } from '../../core/from-agent.ts';
 import { copyMessage } from '../../core/messages.ts';
+import type { Extras } from '../../core/ports/run-store.ts';
 import { messagesOf, type RunInput, requestOf } from '../../core/request.ts';
 import { isFinal, isSettled } from '../../core/run-state.ts';
-import type { Extras } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event, GenericEvent } from '../../schema/event.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
-import { inAgent } from '../agent-watch.ts';
+import { inAgent } from '../agents/agent-watch.ts';
 import type { Limits } from '../limits.ts';
 import type { RunLog } from '../log/run-log.ts';
 import type { EndedRun } from '../observers.ts';
@@ -20,12 +19,13 @@ import { Awaits } from './awaits.ts';
 import { createContext } from './context.ts';
 import { failureOf } from './failure.ts';
 import { Feed } from './feed.ts';
+import { outputOf } from './from-agent.ts';
 import { createHost, type ExecutionServices } from './host.ts';
 import { Unstarted } from './lazy.ts';
 import { PendingWork } from './pending-work.ts';
 import { Recorder, type StatusChange } from './recorder.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
-import { type Recording, Replay } from './replay.ts';
+import { cancelEntry, type Recording, Replay } from './replay.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
 import { RunTrace } from './run-trace.ts';
 import { type Output, Scope } from './scope.ts';
@@ -95,8 +95,8 @@ export class Execution implements Observer<AgentOutput>, Output {
       onUsage: this.#tokens.add,
       onAsleep: (asleep) => this.#times.onAsleep(asleep),
       onLive: () => this.#trace?.onStatus(this.run.status),
-      onCancelled: () => {
-        this.#recorder.repeatCancel();
+      onCancelled: (reason) => {
+        this.#recorder.repeatCancel(reason);
         this.#cleanUp();
       },
     });
@@ -104,7 +104,7 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   /**
    * Records that the run is created and in progress, in one commit. A durable run is only created here, because another
-   * process may still take it. Returns the line of the first event.
+   * process may take it over before its agent has begun. Returns the line of the first event.
    */
   recordCreation(): string {
     const line = this.#recorder.recordCreated();
@@ -285,24 +285,27 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   /**
    * Cancels the run, and stops its agent. The run ends when the agent has stopped, at the latest after `cancelGrace`.
+   * The final event has the reason.
    * @throws RivuletError `already_final`, `conflict`
    */
-  cancel(): void {
+  cancel(reason?: string): void {
     if (this.#isCancelled) return;
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
     if (this.#state !== 'open') throw fail('conflict', this.run.run_id);
     // Its agent first comes to where the run is, so that it knows what to clean up.
     if (this.replaying) {
-      this.#recorder.cancelAfterReplay();
+      this.#recorder.cancelAfterReplay(reason);
       this.#feed?.agentActed();
       return;
     }
-    this.#changeStatus('cancelling');
+    this.#changeStatus('cancelling', reason === undefined ? undefined : { cancel_reason: reason });
     if (this.#feed === undefined) {
+      // For the node that ends the run, where this one dies before.
+      if (reason !== undefined) this.#recorder.journal(cancelEntry(this.log.row.last, reason));
       this.#cleanUp();
       return;
     }
-    this.#feed.cancel();
+    this.#feed.cancel(reason);
     // Its agent undoes nothing of a run that goes on after a crash because the cancel was not durable.
     this.log.flushed().then(
       () => this.#state === 'open' && this.#cleanUp(),

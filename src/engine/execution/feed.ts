@@ -1,5 +1,5 @@
+import type { Extras } from '../../core/ports/run-store.ts';
 import { addUsage } from '../../core/run-state.ts';
-import type { Extras } from '../../core/store.ts';
 import type { AwaitResume, RunUsage } from '../../schema/run.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
@@ -54,7 +54,7 @@ interface FeedHost {
   /** The replay is over. */
   readonly onLive: () => void;
   /** The replay has come to the cancel of the run. */
-  readonly onCancelled: () => void;
+  readonly onCancelled: (reason: string | undefined) => void;
 }
 
 /** Characters of the journal after which the next turn delivers the rest. */
@@ -218,8 +218,10 @@ export class Feed {
   }
 
   /** The run is cancelled: the agent is given nothing any more, and begins no work until it cleans up. */
-  cancel(): void {
-    this.#writeJournal('"cancelled":true');
+  cancel(reason?: string): void {
+    this.#writeJournal(
+      reason === undefined ? '"cancelled":true' : `"cancelled":true,"reason":${JSON.stringify(reason)}`,
+    );
     this.#state = 'cancelled';
     this.#dropQueue();
   }
@@ -327,7 +329,7 @@ export class Feed {
     if ('reply' in entry) this.#replyReceiver?.acceptJournaled(entry.reply);
     if ('give' in entry) this.#redeliver(entry.give);
     if ('usage' in entry) this.#countUsage(entry.step, entry.usage);
-    if ('cancelled' in entry) this.#host.onCancelled();
+    if ('cancelled' in entry) this.#host.onCancelled(entry.reason);
     this.#resolveWaiters();
     this.agentActed();
   }

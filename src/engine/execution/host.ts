@@ -1,10 +1,10 @@
 import { type AgentLog, EndOfWork } from '../../core/agent.ts';
+import type { Traces } from '../../core/ports/traces.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { ToEvents } from '../../core/to-events.ts';
-import type { Traces } from '../../core/traces.ts';
 import type { RunUsage } from '../../schema/run.ts';
+import type { Registry } from '../agents/registry.ts';
 import type { Limits } from '../limits.ts';
-import type { Registry } from '../registry.ts';
 import type { Sessions } from '../sessions.ts';
 import type { ContextHost } from './context.ts';
 import { Diagnostics } from './diagnostics.ts';

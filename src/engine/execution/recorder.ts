@@ -10,7 +10,7 @@ import type { RunLog } from '../log/run-log.ts';
 import { cancelEntry, type Replay } from './replay.ts';
 
 /** The fields of the Run that come with a change of status. */
-export type StatusChange = Pick<Run, 'error' | 'await_request' | 'await_resume' | 'usage'>;
+export type StatusChange = Pick<Run, 'error' | 'cancel_reason' | 'await_request' | 'await_resume' | 'usage'>;
 
 /**
  * Records what a run does: it appends events to the log, and folds them into the Run. During a replay the same calls
@@ -74,16 +74,16 @@ export class Recorder {
   }
 
   /** The run is cancelled during a replay, which goes on to its end. */
-  cancelAfterReplay(): void {
+  cancelAfterReplay(reason?: string): void {
     this.log.change({ status: 'cancelling', status_at: this.#now() });
-    this.journal(cancelEntry(this.log.row.last));
-    this.#replay?.cancelAtEnd();
+    this.journal(cancelEntry(this.log.row.last, reason));
+    this.#replay?.cancelAtEnd(reason);
   }
 
   /** The replay has come to the cancel of the run, which has no event. */
-  repeatCancel(): void {
+  repeatCancel(cancel_reason?: string): void {
     const { await_request: _, ...rest } = this.#run;
-    this.#run = { ...rest, status: 'cancelling' };
+    this.#run = { ...rest, status: 'cancelling', ...(cancel_reason !== undefined && { cancel_reason }) };
   }
 
   /** Records an event of the agent. @throws RivuletError `output_limit`, `replay_diverged` */
@@ -128,7 +128,7 @@ export class Recorder {
     if (status === 'cancelling' || status === 'failed' || status === 'cancelled') this.endReplay();
     this.progress += 1;
     if (status === 'cancelling') {
-      this.repeatCancel();
+      this.repeatCancel(change.cancel_reason);
       this.log.change({ status, status_at: this.#now() });
       return;
     }

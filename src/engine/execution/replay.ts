@@ -1,8 +1,11 @@
 import { encode } from '../../core/encode.ts';
 import { fail, type RivuletError } from '../../core/errors.ts';
+import type { Store } from '../../core/ports/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
+import { isDiagnosticLine } from '../log/diagnostic-lines.ts';
+import { parseLine } from '../log/stored-run.ts';
 
 /**
  * What a durable run's agent receives: a value, the end or the error of a step, or the reply that the run has accepted.
@@ -31,17 +34,25 @@ export type JournalEntry = { readonly at: number; readonly ms?: number } & (
   | { readonly reply: AwaitResume }
   | { readonly step: string; readonly usage: RunUsage }
   | { readonly beside: true }
-  | { readonly cancelled: true }
+  | { readonly cancelled: true; readonly reason?: string }
 );
 
 /** Whether a line of the journal is one of these. Other nodes leave lines of their own there; see `forward.ts`. */
-export const isJournalEntry = (line: object): line is JournalEntry =>
+const isJournalEntry = (line: object): line is JournalEntry =>
   kinds.some((kind) => kind in line) || ('reply' in line && !('forwarded' in line));
 
 const kinds = ['give', 'cancelled', 'usage', 'beside'] as const;
 
 /** The line of the journal with which a run is cancelled that is not live. */
-export const cancelEntry = (at: number): string => JSON.stringify({ at, cancelled: true } satisfies JournalEntry);
+export const cancelEntry = (at: number, reason?: string): string =>
+  JSON.stringify({ at, cancelled: true, ...(reason !== undefined && { reason }) } satisfies JournalEntry);
+
+/** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
+export const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> =>
+  (await store.journal(run_id))
+    .filter((line) => !isDiagnosticLine(line))
+    .map((line) => parseLine<object>(run_id, line))
+    .filter(isJournalEntry);
 
 /** What earlier executions of a run have recorded: its events after the first one, and its journal. */
 export interface Recording {
@@ -128,8 +139,8 @@ export class Replay {
   }
 
   /** The run was cancelled meanwhile: the last entry tells the agent. */
-  cancelAtEnd(): void {
-    this.#entries.push({ at: this.#last, cancelled: true });
+  cancelAtEnd(reason?: string): void {
+    this.#entries.push({ at: this.#last, cancelled: true, ...(reason !== undefined && { reason }) });
   }
 
   /** The entry that was due is delivered. */

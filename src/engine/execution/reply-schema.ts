@@ -5,7 +5,7 @@ import type { Principal } from '../../core/principal.ts';
 import { valueTextOf } from '../../core/reply.ts';
 import type { Message } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, AwaitResumeInput } from '../../schema/run.ts';
-import { type Checked, checkAgainst, checkSchema } from '../json-schema.ts';
+import { type Checked, checkAgainst, checkSchema } from '../agents/json-schema.ts';
 
 /** Characters of a reply that may be checked against a schema; a longer reply is refused. */
 const maxReplyChars = 1024 * 1024;

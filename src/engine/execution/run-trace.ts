@@ -1,6 +1,6 @@
+import type { ExecutionEnd, ExecutionSpan, Traces } from '../../core/ports/traces.ts';
 import { sessionIdOf } from '../../core/principal.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { ExecutionEnd, ExecutionSpan, Traces } from '../../core/traces.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import type { Message } from '../../schema/message.ts';
 import type { RunStatus, RunUsage } from '../../schema/run.ts';

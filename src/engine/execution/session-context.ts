@@ -1,8 +1,8 @@
 import { concat, concatMap, defer, EMPTY, ignoreElements, lastValueFrom, NEVER, type Observable, of } from 'rxjs';
 import type { AgentSession } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
+import type { Extras } from '../../core/ports/run-store.ts';
 import { sessionIdOf } from '../../core/principal.ts';
-import type { Extras } from '../../core/store.ts';
 import type { History, HistoryMark, Sessions } from '../sessions.ts';
 import { ignored, reported } from '../unhandled.ts';
 import type { Feed } from './feed.ts';

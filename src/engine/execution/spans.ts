@@ -1,6 +1,6 @@
 import { defer, Observable } from 'rxjs';
 import { errorOf } from '../../core/errors.ts';
-import type { AgentSpan, WorkEnd, WorkSpan } from '../../core/traces.ts';
+import type { AgentSpan, WorkEnd, WorkSpan } from '../../core/ports/traces.ts';
 
 /**
  * Work inside of its span, which ends with the work. What it emits is received inside of `outer`, so that what follows

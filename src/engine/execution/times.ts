@@ -1,5 +1,5 @@
 import { fail } from '../../core/errors.ts';
-import type { SpanIds } from '../../core/traces.ts';
+import type { SpanIds } from '../../core/ports/traces.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { madeAt } from '../ids.ts';

@@ -1,4 +1,4 @@
-import type { Batch } from '../../core/store.ts';
+import type { Batch } from '../../core/ports/run-store.ts';
 
 /**
  * A batch of a live log, with a place for what its readers share, which `readBatch` puts there: V8 would allocate the place

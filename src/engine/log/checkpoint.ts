@@ -1,4 +1,6 @@
-import type { Resource, RunRow, Store } from '../../core/store.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
+import type { Resource } from '../../core/ports/session-store.ts';
+import type { Store } from '../../core/ports/store.ts';
 import type { MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 

@@ -1,8 +1,8 @@
 import { isSettling } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
-import type { Batch } from '../../core/store.ts';
+import type { Batch } from '../../core/ports/run-store.ts';
 import { Delay, retry } from '../../core/timing.ts';
-import { isUnavailable } from '../store-access.ts';
+import { isUnavailable } from '../store/store-calls.ts';
 import { lastIdOf } from './batch.ts';
 import type { PageCache } from './page-cache.ts';
 import type { Readers, RunFinder, Source } from './source.ts';

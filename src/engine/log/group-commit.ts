@@ -1,7 +1,9 @@
+import { EventEmitter } from 'eventemitter3';
 import { fail } from '../../core/errors.ts';
-import type { Outcome, Store, Write } from '../../core/store.ts';
+import type { Outcome, TargetsChanged, Write } from '../../core/ports/run-store.ts';
+import type { Store } from '../../core/ports/store.ts';
 import { backoff, Delay } from '../../core/timing.ts';
-import { type CommitObserver, orUnavailable } from '../store-access.ts';
+import { orUnavailable, withTargets } from '../store/store-calls.ts';
 
 /** A log with writes to commit, as the group commit sees it. */
 export interface UncommittedLog {
@@ -33,10 +35,19 @@ export interface GroupCommitOptions {
   readonly requestTimeout: number;
   /** Milliseconds for which a failed commit is retried, before its runs fail. */
   readonly storeTimeout: number;
-  /** Receives the error of the first failed commit after a successful one, and what a log or the observer throws. */
+  /** Receives the error of the first failed commit after a successful one, and what a log or a listener throws. */
   readonly onFailure: (error: unknown) => void;
-  readonly observer: CommitObserver;
 }
+
+export interface CommitEvents {
+  /** The store has answered with these outcomes, after so many milliseconds. */
+  committed: [writes: readonly Write[], outcomes: readonly Outcome[], milliseconds: number];
+  /** The store has failed. The commit is repeated, or its request gets an error. */
+  failed: [];
+}
+
+/** What the store says of one write in the end. */
+type FinalOutcome = Exclude<Outcome, TargetsChanged>;
 
 /** Limits of one commit. A single log may exceed the characters. */
 const maxCommitWrites = 500;
@@ -55,6 +66,7 @@ const maxFailuresPerRound = 20;
 export class GroupCommit {
   readonly #store: Pick<Store, 'commit'>;
   readonly #options: GroupCommitOptions;
+  readonly events = new EventEmitter<CommitEvents>();
   #dirty: UncommittedLog[] = [];
   /** Groups whose commit failed, oldest first. */
   #failed: WriteGroup[] = [];
@@ -103,6 +115,34 @@ export class GroupCommit {
    */
   whenDurable(log: UncommittedLog): Promise<void> {
     return orUnavailable(log.flushed(), this.#options.requestTimeout);
+  }
+
+  /**
+   * Commits one write of a run without an execution in this process. Calls `onTaken` (the run is offered, its readers are
+   * woken) whenever the write is taken, but the caller waits for at most `requestTimeout`.
+   * @throws RivuletError `store_unavailable`
+   */
+  commitOne(write: Write, onTaken: () => void): Promise<FinalOutcome> {
+    return orUnavailable(this.#commitOne(write, onTaken), this.#options.requestTimeout);
+  }
+
+  async #commitOne(write: Write, onTaken: () => void): Promise<FinalOutcome> {
+    for (let next = write; ; ) {
+      const began = performance.now();
+      let outcomes: Outcome[];
+      try {
+        outcomes = await this.#store.commit([next]);
+      } catch (error) {
+        this.#tell('failed');
+        throw error;
+      }
+      const [outcome = 'fenced'] = outcomes;
+      this.#tell('committed', [next], outcomes, performance.now() - began);
+      if (outcome === 'taken') onTaken();
+      if (typeof outcome !== 'object' || 'rejected' in outcome) return outcome;
+      // Each further attempt means that another request has changed them meanwhile.
+      next = withTargets(next, outcome);
+    }
   }
 
   /** Schedules the log's pending writes. Called once before each `takePending`. */
@@ -166,11 +206,7 @@ export class GroupCommit {
       }
       const milliseconds = performance.now() - began;
       this.#tellLogs(groups, outcomes);
-      try {
-        this.#options.observer.onCommitted(writes, outcomes, milliseconds);
-      } catch (error) {
-        this.#options.onFailure(error);
-      }
+      this.#tell('committed', writes, outcomes, milliseconds);
     }
     // Groups that were skipped come first in the next round. Those that failed had a commit each: see `maxCombinedRounds`.
     if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));
@@ -230,6 +266,15 @@ export class GroupCommit {
     }
   }
 
+  /** Emits an event. A listener that throws must not keep the outcome from the logs and the requests. */
+  #tell<Name extends keyof CommitEvents>(name: Name, ...about: EventEmitter.EventArgs<CommitEvents, Name>): void {
+    try {
+      this.events.emit(name, ...about);
+    } catch (error) {
+      this.#options.onFailure(error);
+    }
+  }
+
   /** Waits before the next round, and gives up the groups that have failed for too long. */
   async #pause(): Promise<void> {
     this.#rounds += 1;
@@ -255,7 +300,7 @@ export class GroupCommit {
   }
 
   #onFailedCommit(groups: readonly WriteGroup[], error: unknown): void {
-    this.#options.observer.onCommitFailed();
+    this.#tell('failed');
     if (this.#lastError === undefined) this.#options.onFailure(error);
     this.#lastError = error;
     for (const group of groups) {

@@ -1,6 +1,6 @@
 import { fail } from '../../core/errors.ts';
 import { charsOf } from '../../core/lines.ts';
-import type { Batch, Store } from '../../core/store.ts';
+import type { Batch, RunStore } from '../../core/ports/run-store.ts';
 import { SharedReads } from './shared-reads.ts';
 
 /** Events that one read asks the store for. Each store ends its pages earlier where the events are long. */
@@ -13,31 +13,24 @@ const maxCachedChars = 8 * 1024 * 1024;
  * of one long run would keep 500 copies in memory. A cached page is never wrong, only short, because logs only grow.
  */
 export class PageCache {
-  readonly #store: Store;
+  readonly #store: RunStore;
   readonly #pages = new SharedReads<readonly Batch[]>(maxCachedChars, (page) =>
     page.reduce((sum, { lines }) => sum + charsOf(lines), 0),
   );
 
-  constructor(store: Store) {
+  constructor(store: RunStore) {
     this.#store = store;
-  }
-
-  /** Adds the first events of a log, which this process has written. */
-  addFirst(run_id: string, lines: readonly string[]): void {
-    this.#pages.keep(keyOf(run_id, 0), [{ first: 1, lines }]);
   }
 
   /** The batches after an event, oldest first. @throws RivuletError `log_removed` */
   after(run_id: string, after: number): Promise<readonly Batch[]> {
-    return this.#pages.get(keyOf(run_id, after), () => readPage(this.#store, run_id, after));
+    return this.#pages.get(`${run_id} ${after}`, () => readPage(this.#store, run_id, after));
   }
 }
 
-const keyOf = (run_id: string, after: number): string => `${run_id} ${after}`;
-
 /** One page of the store; its first batch may begin before the cursor. @throws RivuletError `log_removed` */
 export async function readPage(
-  store: Store,
+  store: RunStore,
   run_id: string,
   after: number,
   limit = eventsPerPage,

@@ -1,7 +1,6 @@
 import { append } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
 import { fullChars } from '../../core/lines.ts';
-import { isFinal, isSettled } from '../../core/run-state.ts';
 import {
   type Batch,
   type Extras,
@@ -11,8 +10,9 @@ import {
   type TargetsChanged,
   type Write,
   type WrittenRow,
-} from '../../core/store.ts';
-import { withTargets } from '../store-access.ts';
+} from '../../core/ports/run-store.ts';
+import { isFinal, isSettled } from '../../core/run-state.ts';
+import { withTargets } from '../store/store-calls.ts';
 import { liveBatch } from './batch.ts';
 import type { GroupCommit, UncommittedLog } from './group-commit.ts';
 import type { Readers, Source } from './source.ts';
@@ -132,6 +132,11 @@ export class RunLog implements UncommittedLog, Source {
     return this.#final;
   }
 
+  /** Whether the store has all of it, and that the run was handed back. */
+  get isReleased(): boolean {
+    return this.#outcome === 'released' && this.#inFlight.length + this.#pending.length + this.#toRecommit.length === 0;
+  }
+
   /** Undefined once readers have to look for the run in the store. */
   get readers(): Readers | undefined {
     return this.#outcome === undefined || this.#outcome === 'final' ? this.#tail : undefined;
@@ -205,6 +210,7 @@ export class RunLog implements UncommittedLog, Source {
     if (this.#outcome !== undefined) return;
     const draft = this.#openWrite();
     addExtras(draft, extras);
+    if (extras.node !== undefined) this.#changed = true;
     // Until the commit: a state that a later one of the same write replaces counts as well.
     if (extras.resources !== undefined) for (const { body } of extras.resources) this.#pendingChars += body.length;
     if (extras.journal === undefined) {
@@ -403,7 +409,7 @@ function callAll(callbacks: readonly Callback[]): void {
  * Adds the data that a write keeps beside its events. Lists grow in place, so that thousands of journal entries in
  * one turn cost linear time. Of the other fields, the last value counts.
  */
-function addExtras(draft: PendingWrite, { resources, history, state, ended, journal, key }: Extras): void {
+function addExtras(draft: PendingWrite, { resources, history, state, ended, journal, key, node }: Extras): void {
   // A state that is replaced within the same write is never read, and no store would remove its resource.
   const superseded = state === undefined ? undefined : draft.state;
   if (superseded !== undefined && draft.resources !== undefined)
@@ -414,10 +420,11 @@ function addExtras(draft: PendingWrite, { resources, history, state, ended, jour
   if (state !== undefined) draft.state = state;
   if (ended) draft.ended = ended;
   if (key) draft.key = key;
+  if (node !== undefined) draft.node = node;
 }
 
-const hasExtras = ({ resources, history, state, ended, journal, key }: Extras): boolean =>
-  (resources ?? history ?? state ?? ended ?? journal ?? key) !== undefined;
+const hasExtras = ({ resources, history, state, ended, journal, key, node }: Extras): boolean =>
+  node !== undefined || (resources ?? history ?? state ?? ended ?? journal ?? key) !== undefined;
 
 // One by one: spreading a long list into `push` overflows the stack. A copy first: see `append`.
 function extended<T>(list: T[] | undefined, more: readonly T[]): T[] {

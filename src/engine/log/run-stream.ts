@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs';
-import type { Batch } from '../../core/store.ts';
+import type { Batch } from '../../core/ports/run-store.ts';
 import type { Cursor } from './cursor.ts';
 
 /**

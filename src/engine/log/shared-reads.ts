@@ -11,10 +11,6 @@ export class SharedReads<V extends object | string> {
     this.#kept = new LRUCache({ maxSize: maxChars, sizeCalculation: (answer, key) => key.length + charsOf(answer) });
   }
 
-  keep(key: string, answer: V): void {
-    this.#kept.set(key, answer);
-  }
-
   /** What `read` answers to this key, or has answered. Rejects as `read` does. */
   async get(key: string, read: () => Promise<V>): Promise<V> {
     const known = this.#kept.get(key) ?? this.#reading.get(key);

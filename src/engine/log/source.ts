@@ -1,5 +1,5 @@
+import type { Batch, RunRow } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { Batch, RunRow } from '../../core/store.ts';
 import type { Reader } from './tail.ts';
 
 /** Where a cursor reads: the log of a live run, or the store for a run that this process does not execute. */

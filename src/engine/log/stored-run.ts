@@ -1,8 +1,9 @@
 import { encode } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
+import type { RunRow, Write } from '../../core/ports/run-store.ts';
+import type { Store } from '../../core/ports/store.ts';
 import { sessionIdOf } from '../../core/principal.ts';
 import { fold, isFinal } from '../../core/run-state.ts';
-import type { RunRow, Store, Write } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Parked, Run, RunSummary } from '../../schema/run.ts';
@@ -108,7 +109,7 @@ export function parseLine<T>(run_id: string, line: string): T {
 /**
  * The write that ends a run that has no execution in this process: failed with an error, or else cancelled. A run that
  * is `cancelling` always ends cancelled. The write raises the epoch, so that an execution in another process is fenced.
- * `run` is the Run of the log so far.
+ * `run` is the Run of the log so far, with the reason of a cancel.
  */
 export function endingWrite(row: RunRow, run: Run, finished_at: string, error?: ErrorBody): Write {
   const { await_request: _, ...rest } = run;

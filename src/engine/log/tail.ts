@@ -1,6 +1,6 @@
 import { append } from '../../core/collections.ts';
 import { charsOf } from '../../core/lines.ts';
-import type { Batch } from '../../core/store.ts';
+import type { Batch } from '../../core/ports/run-store.ts';
 import { lastIdOf } from './batch.ts';
 
 /** A reader of a live log. */

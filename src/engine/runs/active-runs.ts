@@ -1,9 +1,9 @@
 import { EventEmitter } from 'eventemitter3';
 import { BoxedMap } from '../../core/collections.ts';
-import type { Lease } from '../../core/dispatcher.ts';
 import { fail, type RivuletError } from '../../core/errors.ts';
+import type { RunNotification, RunRow } from '../../core/ports/run-store.ts';
+import type { Store } from '../../core/ports/store.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { RunNotification, RunRow, Store } from '../../core/store.ts';
 import { within } from '../../core/timing.ts';
 import type { Execution } from '../execution/execution.ts';
 import { madeAt } from '../ids.ts';
@@ -15,32 +15,33 @@ import { PageCache } from '../log/page-cache.ts';
 import type { RunLog } from '../log/run-log.ts';
 import { type RunFinder, type Source, storedSource } from '../log/source.ts';
 import { foldStored, parkedOf } from '../log/stored-run.ts';
-import type { RunTest } from '../visible-runs.ts';
-import { type CreatedRun, CreatedRuns } from './created-runs.ts';
+import type { Followed } from '../store/followed.ts';
+import type { RunTest } from '../store/visible-runs.ts';
 
 /** What is known of a write; `changed` only of a notification. */
 type Written = Pick<RunNotification, 'run_id' | 'epoch' | 'last'> & Partial<Pick<RunNotification, 'changed'>>;
-
-/** The lease of a run, and the function that returns it to the dispatcher. */
-interface HeldLease {
-  readonly lease: Lease;
-  readonly release: () => void;
-}
 
 export interface ActiveRunsOptions {
   readonly limits: Limits;
   /** Whether other processes execute runs of the same store. */
   readonly shared: boolean;
-  /** Called for each run that ends in this process. */
-  readonly onFinal: (execution: Execution) => void;
-  /** Called for each execution that leaves memory, final or not. */
-  readonly onRemoved: (execution: Execution) => void;
-  /** Called for each run that this process has parked. */
-  readonly onParked: (row: RunRow) => void;
-  /** Called for each run that this process dropped because the store failed, or can never take one of its writes. */
-  readonly onFailed: (log: RunLog) => void;
-  /** Called for each run that another process has ended while it was executed here. */
-  readonly onEndedElsewhere: (execution: Execution) => void;
+  /** What this node follows, to hear of other nodes' writes. */
+  readonly followed: Followed;
+}
+
+export interface ActiveRunsEvents {
+  /** An execution works, or awaits. */
+  status: [Execution];
+  /** A run has ended in this process. */
+  final: [Execution];
+  /** An execution has left memory, final or not. */
+  removed: [Execution];
+  /** This process has parked a run. */
+  parked: [RunRow];
+  /** This process has dropped a run because the store failed, or can never take one of its writes. */
+  failed: [RunLog];
+  /** Another process has ended a run while it was executed here. */
+  endedElsewhere: [Execution];
 }
 
 /** The runs that this process executes. Readers find all other runs of the store through it as well. */
@@ -48,14 +49,13 @@ export class ActiveRuns implements RunFinder {
   readonly #store: Store;
   readonly #commits: GroupCommit;
   readonly #options: ActiveRunsOptions;
+  readonly events = new EventEmitter<ActiveRunsEvents>();
   readonly #pages: PageCache;
-  readonly #created = new CreatedRuns();
   readonly #executions = new BoxedMap<Execution>();
   /** The executions that work, and do not await. They are only counted. */
   readonly #working = new BoxedMap<Execution>();
   readonly #changes = new EventEmitter<Record<string, []>>();
   #listenerCount = 0;
-  readonly #leases = new Map<string, HeldLease[]>();
   #state: 'open' | 'stopping' | 'stopped' = 'open';
 
   constructor(store: Store, commits: GroupCommit, options: ActiveRunsOptions) {
@@ -63,17 +63,6 @@ export class ActiveRuns implements RunFinder {
     this.#commits = commits;
     this.#options = options;
     this.#pages = new PageCache(store);
-  }
-
-  /** Remembers a run that is durable and offered to all processes: this one likely reads and executes it. */
-  remember(created: CreatedRun, line: string): void {
-    this.#created.add(created);
-    this.#pages.addFirst(created.row.run_id, [line]);
-  }
-
-  /** What is remembered of a run, once; it may be out of date. */
-  takeCreated(run_id: string): CreatedRun | undefined {
-    return this.#created.take(run_id);
   }
 
   get stopping(): boolean {
@@ -90,6 +79,11 @@ export class ActiveRuns implements RunFinder {
     return this.#working.size;
   }
 
+  /** The number of runs that await. */
+  get awaiting(): number {
+    return this.#executions.size - this.#working.size;
+  }
+
   /**
    * The run's execution in this process. Waits for one that is being released, so that the store has all of its events.
    * With a shared store, it also checks the row's epoch: a notification of another execution may still be on its way.
@@ -103,9 +97,9 @@ export class ActiveRuns implements RunFinder {
       await log.flushed().catch(() => undefined);
     } else if (this.#options.shared) {
       const row = await this.#store.run(run_id);
-      // The store has lost its last writes, and with them the run.
-      if (row === undefined) log.fence();
-      else this.onWritten(row);
+      if (row !== undefined) this.onWritten(row);
+      // Its creation was durable: the store has lost its last writes, and with them the run.
+      else if (log.durable > 0) log.fence();
     }
     return log.readers === undefined ? undefined : execution;
   }
@@ -211,10 +205,13 @@ export class ActiveRuns implements RunFinder {
   onChange(run_id: string, callback: () => void): () => void {
     this.#changes.on(run_id, callback);
     this.#listenerCount += 1;
+    // Writes before the node follows the run are found by reading it again.
+    const unfollow = this.#options.followed.add(run_id, callback);
     let listens = true;
     return () => {
       if (!listens) return;
       listens = false;
+      unfollow();
       this.#changes.off(run_id, callback);
       this.#listenerCount -= 1;
     };
@@ -223,26 +220,14 @@ export class ActiveRuns implements RunFinder {
   /** A run was written to, in this or another process. Fences its execution here if that did not write. */
   onWritten({ run_id, epoch, last, changed }: Written): void {
     const log = this.#executions.get(run_id)?.log;
-    if (log === undefined) {
-      this.#created.onWritten({ run_id, epoch, last });
-      this.#notify(run_id);
-    } else if (epoch > log.row.epoch || last > log.row.last) log.fence();
+    if (log === undefined) this.#notify(run_id);
+    else if (epoch > log.row.epoch || last > log.row.last) log.fence();
     else if (changed === true) this.#notify(run_id);
   }
 
   /** Any run may have changed: all readers of runs of other processes read again. */
   notifyAll(): void {
     for (const run_id of this.#changes.eventNames()) this.#changes.emit(String(run_id));
-  }
-
-  /** Holds the lease of a run; resolves when the run has left this process. */
-  holdLease(run_id: string, lease: Lease): Promise<void> {
-    return new Promise((release) => {
-      this.#leases.set(run_id, [...(this.#leases.get(run_id) ?? []), { lease, release }]);
-      const execution = this.#executions.get(run_id);
-      if (execution === undefined) this.#releaseLeases(run_id);
-      else this.#updateStatus(execution);
-    });
   }
 
   /** Adds an execution; resolves when its first write is durable. Rejects `store_failed`, `conflict`. */
@@ -275,8 +260,6 @@ export class ActiveRuns implements RunFinder {
     if (checkpoint !== undefined) log.attach({ resources: [checkpoint] });
     const { due } = log.row;
     if (rests) log.change({ rests_at: now, due: due !== null && due < (wakesAt ?? due) ? due : (wakesAt ?? due) });
-    // It may have other work. Each node looks at what is due, also where the offer of the run is lost.
-    else if (this.#options.shared && log.row.status === 'awaiting') log.change({ due: now });
     await this.#leave(execution);
   }
 
@@ -286,11 +269,12 @@ export class ActiveRuns implements RunFinder {
     if (execution === undefined) return;
     execution.log.change({ rests_at: new Date().toISOString(), parked: reason });
     await this.#leave(execution);
-    if (execution.log.failure === undefined) this.#options.onParked(execution.log.row);
+    if (execution.log.failure === undefined) this.events.emit('parked', execution.log.row);
   }
 
   async #leave(execution: Execution): Promise<void> {
     const { log } = execution;
+    if (this.#options.shared) log.attach({ node: null });
     execution.release();
     // Where it fails, `#onLogClosed` handles it.
     await log.flushed().catch(() => undefined);
@@ -305,10 +289,10 @@ export class ActiveRuns implements RunFinder {
     if (failure !== undefined) {
       execution.abandon(failure, outcome === 'fenced' ? () => this.#isOpen(run_id) : execution.durable);
     }
-    if (outcome === 'failed') this.#options.onFailed(execution.log);
+    if (outcome === 'failed') this.events.emit('failed', execution.log);
     if (outcome === 'fenced')
-      void this.#isOpen(run_id).then((isOpen) => isOpen || this.#options.onEndedElsewhere(execution));
-    if (outcome === 'final') this.#options.onFinal(execution);
+      void this.#isOpen(run_id).then((isOpen) => isOpen || this.events.emit('endedElsewhere', execution));
+    if (outcome === 'final') this.events.emit('final', execution);
     else this.#notify(run_id);
   }
 
@@ -325,12 +309,9 @@ export class ActiveRuns implements RunFinder {
   #updateStatus(execution: Execution): void {
     const { run_id, status } = execution.log.row;
     if (this.#executions.get(run_id) !== execution) return;
-    const awaits = status === 'awaiting';
-    if (awaits) this.#working.delete(run_id);
+    if (status === 'awaiting') this.#working.delete(run_id);
     else this.#working.set(run_id, execution);
-    for (const { lease } of this.#leases.get(run_id) ?? [])
-      if (awaits) lease.rest();
-      else lease.wake();
+    this.events.emit('status', execution);
   }
 
   #remove(execution: Execution): void {
@@ -338,14 +319,7 @@ export class ActiveRuns implements RunFinder {
     if (this.#executions.get(run_id) !== execution) return;
     this.#executions.delete(run_id);
     this.#working.delete(run_id);
-    this.#options.onRemoved(execution);
-    this.#releaseLeases(run_id);
-  }
-
-  #releaseLeases(run_id: string): void {
-    const held = this.#leases.get(run_id);
-    this.#leases.delete(run_id);
-    for (const { release } of held ?? []) release();
+    this.events.emit('removed', execution);
   }
 
   /** Notifies the readers of a run that is not in memory here. */

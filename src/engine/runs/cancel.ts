@@ -1,9 +1,10 @@
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
+import { type Extras, type RunRow, rowAfter, type Write } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
-import { type Extras, type RunRow, rowAfter, type Write } from '../../core/store.ts';
+import { retry } from '../../core/timing.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
-import { cancelEntry } from '../execution/replay.ts';
+import { cancelEntry, journalOf } from '../execution/replay.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
 import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
 import { forwardCancel, isWritten, whenMoved } from './forward.ts';
@@ -13,16 +14,26 @@ import type { RunServices } from './run-services.ts';
 
 /** Attempts to cancel a run in the store while another process writes to it. */
 const maxAttempts = 100;
+/** Runs that are cancelled at once. */
+const concurrentCancels = 100;
+/** Milliseconds beside `cancelGrace` in which a cancelled run of any node has to end. */
+const maxWait = 5_000;
 
 /**
  * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution gives its agent time to stop, in this
  * process or on another node. Any other run is ended in the store, by one write that raises its epoch, so that a node that
- * is about to execute it is fenced. A parked run ends at once as well, and its agent cleans up nothing. With the id of a question, only while the run awaits the reply to that question, or
- * is cancelled already.
+ * is about to execute it is fenced. A parked run ends at once as well, and its agent cleans up nothing. With the id of a
+ * question, only while the run awaits the reply to that question, or is cancelled already. The first cancel of a run gives it
+ * its reason.
  * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `stopping`, `store_failed`,
  * `store_unavailable`; with a question also `not_awaiting`, `question_mismatch`
  */
-export async function cancelRun(services: RunServices, run_id: string, question?: string): Promise<string> {
+export async function cancelRun(
+  services: RunServices,
+  run_id: string,
+  question?: string,
+  reason?: string,
+): Promise<string> {
   const { commits, active } = services;
   const execution = await active.get(run_id);
   // During a replay, only the store knows what the run asks.
@@ -32,7 +43,7 @@ export async function cancelRun(services: RunServices, run_id: string, question?
     commits.checkAvailable();
     const answer = orRefusal(() => {
       checkAsks(execution.run, question);
-      execution.cancel();
+      execution.cancel(reason);
       return execution.replaying ? undefined : JSON.stringify(execution.run);
     });
     // Otherwise the log is fenced or failed, and the run has to be cancelled in the store, whatever its events said here.
@@ -41,14 +52,52 @@ export async function cancelRun(services: RunServices, run_id: string, question?
       return answer ?? active.json(run_id);
     }
   }
-  return cancelStored(services, run_id, question);
+  return cancelStored(services, run_id, question, reason);
+}
+
+/**
+ * Cancels several runs of a session, oldest first in the list. The newest of those that are queued is the first, because
+ * the end of an older run would start the next one of them. Then all others are cancelled at once: the node of each may
+ * have died, and a cancel waits for it. Errors of runs that end meanwhile are ignored.
+ */
+export async function cancelAll(services: RunServices, rows: readonly RunRow[]): Promise<void> {
+  const open = rows.filter(({ status }) => status !== 'cancelling').toReversed();
+  const attempt = ({ run_id }: RunRow): Promise<unknown> => cancelRun(services, run_id).catch(() => undefined);
+  for (const row of open) if (row.queued_at !== null) await attempt(row);
+  const others = open.filter(({ queued_at }) => queued_at === null);
+  for (let from = 0; from < others.length; from += concurrentCancels)
+    await Promise.all(others.slice(from, from + concurrentCancels).map(attempt));
+}
+
+/**
+ * Cancels the runs that `unfinished` returns, and those that it returns meanwhile, until it returns none.
+ * @throws RivuletError `not_final` where a run does not end in time
+ */
+export async function endAll(services: RunServices, unfinished: () => Promise<readonly RunRow[]>): Promise<void> {
+  const until = Date.now() + services.executions.limits.cancelGrace + maxWait;
+  const isOpen = (error: unknown): boolean => error instanceof RivuletError && error.kind === 'not_final';
+  let isLate = false;
+  const cancelOpen = async (): Promise<void> => {
+    const open = await unfinished();
+    const [first] = open;
+    if (first === undefined) return;
+    isLate = Date.now() > until;
+    if (!isLate) await cancelAll(services, open);
+    throw fail('not_final', first.run_id, first.status);
+  };
+  await retry(cancelOpen, { again: (error) => isOpen(error) && !isLate, first: 5, most: 200 });
 }
 
 /**
  * Cancels a run through the store. A node that executes the run is asked to cancel it. Where that node does not answer, the
  * store fences it, and the run ends when the lease of that node is gone: until then its agent may work.
  */
-async function cancelStored(services: RunServices, run_id: string, question: string | undefined): Promise<string> {
+async function cancelStored(
+  services: RunServices,
+  run_id: string,
+  question: string | undefined,
+  reason: string | undefined,
+): Promise<string> {
   const { store, active, dispatcher, executions } = services;
   const { requestTimeout, cancelGrace } = executions.limits;
   const until = performance.now() + Math.min(requestTimeout, cancelGrace > 0 ? cancelGrace : Infinity);
@@ -59,23 +108,24 @@ async function cancelStored(services: RunServices, run_id: string, question: str
     const isCancelled = row.status === 'cancelling' ? dispatcher.shared : row.status === 'cancelled' && forwarded;
     if (isFinal(row.status) && !isCancelled) throw fail('already_final', run_id, row.status);
     known = await readRun(store, row, known);
-    if (isCancelled) return cancellingOf(known);
+    if (isCancelled) return cancellingOf(known.run);
     checkAsks(known.run, question);
+    const run = withReason(known.run, reason);
     const begun = isBegun(row);
     if (row.parked !== null) {
       // Its agent cannot be brought to where the run is, so it cannot clean up.
-      if (await commitEnd(services, row, known.run)) return cancellingOf(known);
+      if (await commitEnd(services, row, run)) return cancellingOf(run);
     } else if (begun && row.tier === 'durable' && (!dispatcher.shared || row.rests_at !== null)) {
       // No node has it. It is re-entered, so that its agent cleans up.
-      if (await commitCancelling(services, row)) return cancellingOf(known);
+      if (await commitCancelling(services, row, reason)) return cancellingOf(run);
     } else if (!dispatcher.shared || !begun) {
-      if (await commitEnd(services, row, known.run)) return cancellingOf(known);
+      if (await commitEnd(services, row, run)) return cancellingOf(run);
     } else if (!forwarded) {
-      forwarded = await forwardCancel(services, row, question);
+      forwarded = await forwardCancel(services, row, question, reason);
     } else if (performance.now() < until) {
       await whenMoved(services, row, until);
-    } else if (await commitCancelling(services, row)) {
-      return cancellingOf(known);
+    } else if (await commitCancelling(services, row, reason)) {
+      return cancellingOf(run);
     }
   }
   throw fail('conflict', run_id);
@@ -85,7 +135,10 @@ async function cancelStored(services: RunServices, run_id: string, question: str
 const isBegun = ({ status, queued_at, epoch }: RunRow): boolean =>
   queued_at === null && (status !== 'created' || epoch > 1);
 
-function cancellingOf({ run }: KnownRun): string {
+const withReason = (run: Run, cancel_reason: string | undefined): Run =>
+  cancel_reason === undefined ? run : { ...run, cancel_reason };
+
+function cancellingOf(run: Run): string {
   const { await_request: _, finished_at: __, ...rest } = run;
   return JSON.stringify({ ...rest, status: 'cancelling' });
 }
@@ -95,16 +148,17 @@ function cancellingOf({ run }: KnownRun): string {
  * agent clean up; see `Executor`. Returns false if the run was written to meanwhile.
  * @throws RivuletError `store_failed`, `store_unavailable`
  */
-async function commitCancelling(services: RunServices, row: RunRow): Promise<boolean> {
-  const { commitOne, executions, active, offer } = services;
+async function commitCancelling(services: RunServices, row: RunRow, reason: string | undefined): Promise<boolean> {
+  const { commits, executions, active, offers } = services;
   const { run_id, epoch, last } = row;
   const status_at = executions.now();
   const next: RunRow = { ...row, epoch: epoch + 1, status: 'cancelling', status_at, due: null, rests_at: null };
-  const write: Write = { row: next, from: epoch, expect: last, lines: [] };
-  const journaled = row.tier === 'durable' ? { ...write, journal: [cancelEntry(last)] } : write;
-  const outcome = await commitOne(journaled, () => {
+  const write: Write = { row: next, from: epoch, expect: last, lines: [], node: null };
+  const isJournaled = row.tier === 'durable' || reason !== undefined;
+  const journaled = isJournaled ? { ...write, journal: [cancelEntry(last, reason)] } : write;
+  const outcome = await commits.commitOne(journaled, () => {
     active.onWritten(next);
-    offer(run_id);
+    offers.offer(run_id);
   });
   return isWritten(services, run_id, outcome);
 }
@@ -129,8 +183,11 @@ function onStoredRunEnded({ active, queue, observers }: RunServices, row: RunRow
  * @throws RivuletError `store_failed`, `store_unavailable`
  */
 export async function endStoredRun(services: RunServices, row: RunRow, error?: ErrorBody): Promise<void> {
-  const { run } = await readRun(services.store, row);
-  await commitEnd(services, row, run, error);
+  const { store } = services;
+  const { run } = await readRun(store, row);
+  const journal = row.status === 'cancelling' ? await journalOf(store, row.run_id) : [];
+  const cancelled = journal.find((entry) => 'cancelled' in entry);
+  await commitEnd(services, row, withReason(run, cancelled?.reason), error);
 }
 
 /** What the end of a run adds to the history of its session, as an execution does. */
@@ -147,9 +204,9 @@ async function historyExtras({ store, executions }: RunServices, { row }: Write,
  * @throws RivuletError `store_failed` where the store takes no end, `store_unavailable`
  */
 async function commitEnd(services: RunServices, row: RunRow, run: Run, error?: ErrorBody): Promise<boolean> {
-  const { commitOne, executions, store } = services;
+  const { commits, executions, store } = services;
   let cause: unknown;
-  const bare = bareRun(row);
+  const bare = withReason(bareRun(row), run.cancel_reason);
   const untargeted = { ...row, targets: null };
   const attempts: [RunRow, Run][] = [
     [row, run],
@@ -157,10 +214,10 @@ async function commitEnd(services: RunServices, row: RunRow, run: Run, error?: E
   ];
   if (row.targets !== null) attempts.push([untargeted, bare]);
   for (const [from, said] of attempts) {
-    if (from === untargeted && !(await store.setTargets(row.run_id, row.targets, null))) return false;
+    if (from === untargeted && !(await store.compareAndSet(row.run_id, 'targets', row.targets, null))) return false;
     const written = endingWrite(from, said, executions.now(), error);
     const end = said === bare ? written : { ...written, ...(await historyExtras(services, written, said)) };
-    const outcome = await commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
+    const outcome = await commits.commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
     if (typeof outcome !== 'object') return outcome === 'taken';
     cause = outcome.rejected;
   }

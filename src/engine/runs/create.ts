@@ -2,21 +2,22 @@ import type { Agent, IfBusy, OnDisconnect } from '../../core/agent.ts';
 import { encode, runInside } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { checkContentTypes, receiveMessage, titleOf } from '../../core/messages.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
+import type { TraceHeaders } from '../../core/ports/traces.ts';
 import { mayUseAgent, operator, ownerOf, type Principal, sessionIdOf, sessionKey } from '../../core/principal.ts';
 import { encodeTargets, type PushTarget } from '../../core/push-targets.ts';
 import type { AgentRequest, RunInput } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { RunRow } from '../../core/store.ts';
-import type { TraceHeaders } from '../../core/traces.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
 import type { Message } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import type { SessionInput } from '../../schema/session.ts';
+import type { Place } from '../dispatch/dispatcher.ts';
 import { Execution } from '../execution/execution.ts';
 import { newId, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
-import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store-access.ts';
-import { cancelAll } from './cancel-all.ts';
+import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store/store-calls.ts';
+import { cancelAll, cancelRun } from './cancel.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 import type { Admission } from './session-queue.ts';
@@ -120,7 +121,7 @@ export async function createRun(
 /** Checks that a run may be created now. @throws RivuletError `too_busy`, `store_unavailable`, `stopping` */
 export function checkRoom({ executions, active, commits, dispatcher }: RunServices): void {
   const { running } = executions.limits;
-  // With a shared dispatcher, runs wait in its queue until a node has a free slot.
+  // On a shared store, runs wait until a node has a free slot.
   if (!dispatcher.shared && running > 0 && active.working >= running) {
     throw fail('too_busy', `${running} runs are at work, which is the limit of this server`);
   }
@@ -133,10 +134,10 @@ function planOf(
   runOptions: RunOptions,
   key: IdempotentRequest | undefined,
 ): Plan {
-  const { executions, checkWebhook } = services;
+  const { executions, webhooks } = services;
   checkRoom(services);
-  if (request.webhook !== undefined) checkWebhook(request.webhook.url, 'webhook.url');
-  for (const { url } of runOptions.targets ?? []) checkWebhook(url, 'url');
+  if (request.webhook !== undefined) webhooks.check(request.webhook.url, 'webhook.url');
+  for (const { url } of runOptions.targets ?? []) webhooks.check(url, 'url');
   const agent = executions.registry.get(request.agent_name);
   const now = executions.now();
   const input = request.input.map((message, index) => receiveMessage(message, `input[${index}]`, now));
@@ -173,25 +174,25 @@ async function passNewest({ store }: RunServices, session_id: string): Promise<v
 async function storeRun(services: RunServices, plan: Plan, { queued, when }: Admission): Promise<AcceptedRun> {
   const { commits, executions, active, dispatcher } = services;
   const { agent, now, key, descriptor } = plan;
+  const place = queued ? undefined : dispatcher.reserve();
   const { request } = plan.runOptions;
   const input: RunInput = request === undefined ? plan.input : { messages: plan.input, request };
-  const row = newRow(plan, queued);
+  const row = newRow(plan, queued, place === undefined ? undefined : dispatcher.node);
   const log = new RunLog(commits, row, when === undefined ? { input } : { input, when });
   if (descriptor !== undefined) log.attach(executions.sessions.descriptorExtras(descriptor, row));
   if (key !== undefined) log.attach(services.idempotency.keyExtras(key, row.run_id, 0, now));
   const run = newRun(row);
-  if (dispatcher.shared || queued) {
-    // The process that executes the run later reads it from the store, or remembers it.
+  if (place === undefined) {
+    // The process that executes the run later reads it from the store.
     const line = encode({ type: 'run.created', run });
     log.append(line, { status: 'created', status_at: now, finished_at: null, due: null });
-    const durable = log.flushed();
-    const created = { row: { ...log.row }, run, input };
-    await startWhenDurable(services, plan, row, queued ? durable : durable.then(() => active.remember(created, line)));
+    await startWhenDurable(services, plan, row, log.flushed());
     return { run_id: row.run_id, run: runInside(line), after: 0 };
   }
+  if (dispatcher.node !== undefined) log.attach({ node: dispatcher.node });
   const execution = new Execution(agent, run, input, log, executions);
   const created = runInside(execution.recordCreation());
-  await startWhenDurable(services, plan, row, active.add(execution));
+  await startWhenDurable(services, plan, row, active.add(execution), place);
   return { run_id: row.run_id, run: created, after: 0 };
 }
 
@@ -207,22 +208,28 @@ export async function startWhenDurable(
   { key, if_busy }: Pick<Plan, 'key' | 'if_busy'>,
   row: RunRow,
   durable: Promise<void>,
+  place?: Place,
 ): Promise<void> {
-  const { queue, offer, executions, cancel } = services;
+  const { queue, offers, executions } = services;
   const { requestTimeout } = executions.limits;
   const { run_id, session_id } = row;
   let withdrawn = false;
   const afterCommit = async (): Promise<void> => {
-    if (withdrawn) return void (await cancel(run_id));
+    if (withdrawn) {
+      place?.drop();
+      return void (await cancelRun(services, run_id));
+    }
     if (if_busy === 'interrupt') await cancelOlder(services, row);
     await queue.add(session_id);
   };
   const started = durable
     .then(() => {
-      if (row.queued_at === null && !withdrawn) offer(run_id);
-      else return retryUntilAvailable(executions.limits.storeTimeout, afterCommit);
+      if (withdrawn || row.queued_at !== null) return retryUntilAvailable(executions.limits.storeTimeout, afterCommit);
+      if (place === undefined) offers.offer(run_id);
+      else place.begin(run_id);
     })
     .catch((error: unknown) => {
+      place?.drop();
       // A run that the store refused is not started.
       if (!(error instanceof RivuletError && error.kind === 'conflict'))
         executions.logFor(run_id).warn(`could not start: ${String(error)}`);
@@ -288,7 +295,7 @@ function requestedSession({ session_id, session }: RunCreateRequest): string {
   return a ?? b ?? newId();
 }
 
-/** The row of a new run, before its first event. */
+/** The row of a new run, before its first event. With `node`, that node of a shared store executes it from the beginning. */
 export const newRow = (
   {
     agent: { manifest, options },
@@ -301,6 +308,7 @@ export const newRow = (
     trace,
   }: Omit<Plan, 'if_busy' | 'key' | 'descriptor'>,
   queued: boolean,
+  node?: string,
 ): RunRow => ({
   run_id: newId(),
   agent_name: manifest.name,
@@ -308,8 +316,10 @@ export const newRow = (
   owner,
   principal: storedPrincipal(runOptions.principal),
   targets,
+  readers: null,
   trace,
-  epoch: 1,
+  // As after any other start on a node: other nodes see that the agent may have begun.
+  epoch: node === undefined ? 1 : 2,
   status: 'created',
   status_at: now,
   title: titleOf(input),

@@ -1,20 +1,19 @@
 import { LRUCache } from 'lru-cache';
-import type { Lease } from '../../core/dispatcher.ts';
 import { errorOf, fail, RivuletError } from '../../core/errors.ts';
+import { needsAgent } from '../../core/ports/run-claims.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
+import type { Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { RunRow, Store } from '../../core/store.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';
 import type { Run } from '../../schema/run.ts';
 import { Execution } from '../execution/execution.ts';
-import { isJournalEntry, type JournalEntry, type Recording } from '../execution/replay.ts';
-import { isDiagnosticLine } from '../log/diagnostic-lines.ts';
+import { journalOf, type Recording } from '../execution/replay.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
-import { retryUntilAvailable } from '../store-access.ts';
+import { retryUntilAvailable } from '../store/store-calls.ts';
 import { endStoredRun } from './cancel.ts';
-import type { CreatedRun } from './created-runs.ts';
 import { acceptWhenLive } from './forward.ts';
 import { unpark } from './retry.ts';
 import type { RunServices } from './run-services.ts';
@@ -29,56 +28,65 @@ export class Executor {
   readonly #services: RunServices;
   /** Runs that are being entered, so that none is entered twice at once. */
   readonly #entering = new Map<string, Promise<void>>();
-  /** Unfinished runs that this process dropped or could not offer because the store failed; see `offerAgain`. */
-  readonly #toOffer = new Set<string>();
   /** Runs whose agent is not here, each of which is in the log: other nodes may offer them many times. */
   readonly #warnedOf = new LRUCache<string, true>({ max: 1_000 });
   readonly #suspects: Suspects;
+  /** Called when a run leaves this process. */
+  readonly #leaving = new Map<string, () => void>();
   /** Runs that were re-entered since the last report of their number, and the last one of them. */
   #reentries = { count: 0, last: '' };
 
   constructor(services: RunServices) {
     this.#services = services;
+    const { active, dispatcher } = services;
+    active.events.on('failed', (log) => this.#onFailed(log));
+    active.events.on('removed', ({ log }) => this.#leaving.get(log.run_id)?.());
+    active.events.on('status', ({ log }) => log.row.status === 'awaiting' && dispatcher.onRest());
     this.#suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) =>
       this.#enter(run_id),
     );
   }
 
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
-  readonly execute = async (run_id: string, lease: Lease): Promise<'ended' | 'left'> => {
-    const { active, dispatcher } = this.#services;
+  readonly execute = async (run_id: string): Promise<'free' | 'left'> => {
+    const { active, dispatcher, offers } = this.#services;
     let live = this.#liveExecution(run_id);
     if (live === undefined) {
       await this.#enter(run_id);
       if (dispatcher.shared) {
-        await this.#suspects.whenAdmitted(run_id, lease);
+        dispatcher.onRest();
+        await this.#suspects.whenAdmitted(run_id);
         await this.#entering.get(run_id);
       }
       live = this.#liveExecution(run_id);
     }
     // Created by this process: its execution is in memory already. That of an entry has been started.
     if (live !== undefined) {
-      this.#toOffer.delete(run_id);
+      offers.forget(run_id);
       await this.#start(live);
     }
     const entered = active.local(run_id);
-    if (dispatcher.shared) await active.holdLease(run_id, lease);
-    return entered?.log.final === true ? 'ended' : 'left';
+    // More than once where it left and was entered again meanwhile.
+    while (dispatcher.shared && (this.#entering.has(run_id) || active.local(run_id) !== undefined)) {
+      await this.#entering.get(run_id);
+      if (active.local(run_id) !== undefined) await this.#left(run_id);
+    }
+    return entered?.log.final === true || entered?.log.isReleased === true ? 'free' : 'left';
   };
+
+  /** How many of the runs that are executed here take no slot: they await, or wait for their turn. */
+  readonly resting = (): number => this.#services.active.awaiting + this.#suspects.resting;
+
+  async #left(run_id: string): Promise<void> {
+    await new Promise<void>((resolve) => this.#leaving.set(run_id, resolve));
+    this.#leaving.delete(run_id);
+  }
 
   /** A run's execution in memory that may work; undefined while an entry of the run is under way, which starts its own. */
   #liveExecution(run_id: string): Execution | undefined {
     const execution = this.#entering.has(run_id) ? undefined : this.#services.active.local(run_id);
     return execution?.log.outcome === undefined ? execution : undefined;
   }
-
-  /** A run has left its process: it is offered again if it still has to be executed, by `offerAgain` where that waits. */
-  readonly onReleased = async (run_id: string): Promise<void> => {
-    const { store, active } = this.#services;
-    if (this.#toOffer.has(run_id) && !active.stopping) return;
-    const row = await store.run(run_id);
-    if (row !== undefined && needsExecution(row) && active.local(run_id) === undefined) await this.offerAll([row]);
-  };
 
   /**
    * Enters all runs that an earlier process left unfinished, oldest first, and calls back for each. Suspects wait for their
@@ -98,27 +106,12 @@ export class Executor {
     }
   }
 
-  /** Offers a run to the dispatcher; where that fails, `offerAgain` repeats it. */
-  offer(run_id: string): void {
-    const { dispatcher, executions } = this.#services;
-    dispatcher.offer([run_id]).catch((error: unknown) => {
-      executions.logFor(run_id).warn(`could not be offered; will retry: ${String(error)}`);
-      this.#toOffer.add(run_id);
-    });
-  }
-
-  /** Offers several runs, which may be offered already, except for those whose agent is not here. */
-  async offerAll(rows: readonly RunRow[]): Promise<void> {
-    const offered = rows.filter((row) => !this.#lacksAgent(row));
-    if (offered.length > 0) await this.#services.dispatcher.offer(offered.map(({ run_id }) => run_id));
-  }
-
   /**
    * Tries the parked runs of the store again, once: this process may have the right agents. Runs that were parked after
    * `since` are left out: a process of the same deploy has tried them. Called once, when the process starts.
    */
   async retryParked(since: string): Promise<void> {
-    const { store, active, dispatcher, executions } = this.#services;
+    const { store, active, dispatcher, executions, offers } = this.#services;
     for (let before: string | undefined; ; ) {
       const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
         store.runs({ parked: true }, before, page),
@@ -126,7 +119,7 @@ export class Executor {
       for (const row of rows) {
         if (active.stopping) return;
         if ((row.rests_at ?? '') > since || this.#lacksAgent(row) || !(await unpark(this.#services, row))) continue;
-        if (dispatcher.shared) this.offer(row.run_id);
+        if (dispatcher.shared) offers.offer(row.run_id);
         else await this.#enter(row.run_id);
       }
       before = rows.at(-1)?.run_id;
@@ -136,11 +129,10 @@ export class Executor {
 
   /**
    * Whether this process leaves a run in the store as it is, because it does not have the run's agent. A process that has
-   * the agent goes on with the run. What can only be ended needs no agent.
+   * the agent goes on with the run.
    */
-  #lacksAgent({ agent_name, status, tier }: RunRow): boolean {
-    const goesOn = status !== 'cancelling' && (tier === 'durable' || status === 'created');
-    return goesOn && this.#services.executions.registry.find(agent_name) === undefined;
+  #lacksAgent(row: RunRow): boolean {
+    return needsAgent(row) && this.#services.executions.registry.find(row.agent_name) === undefined;
   }
 
   #warnOfMissingAgent({ run_id, agent_name }: RunRow): void {
@@ -152,11 +144,11 @@ export class Executor {
   }
 
   /**
-   * The store failed while this process had the run: `offerAgain` offers it when the store is back. Where the store can
+   * The store failed while this process had the run: `Offers.repeat` offers it when the store is back. Where the store can
    * never take a write of a run that is not durable, the run ends at once: its agent must not begin again.
    */
-  onFailed({ run_id, rejected, row }: RunLog): void {
-    this.#toOffer.add(run_id);
+  #onFailed({ run_id, rejected, row }: RunLog): void {
+    this.#services.offers.postpone(run_id);
     if (rejected && row.tier !== 'durable') void this.#endRejected(run_id);
   }
 
@@ -166,24 +158,9 @@ export class Executor {
       const row = await this.#services.store.run(run_id);
       if (row !== undefined && !isFinal(row.status))
         await this.#end(row, row.status === 'cancelling' ? undefined : fail('store_failed').toJSON());
-      this.#toOffer.delete(run_id);
+      this.#services.offers.forget(run_id);
     } catch (error) {
       this.#services.executions.logFor(run_id).warn(`could not be ended; will retry: ${String(error)}`);
-    }
-  }
-
-  /** Offers the runs that were dropped or could not be offered. Called periodically. */
-  async offerAgain(): Promise<void> {
-    const { active, dispatcher, commits } = this.#services;
-    if (this.#toOffer.size === 0 || active.stopping || commits.failing) return;
-    const run_ids = [...this.#toOffer];
-    // A local dispatcher gives each run to `execute`, which removes it from the set.
-    if (dispatcher.shared) this.#toOffer.clear();
-    try {
-      await dispatcher.offer(run_ids);
-    } catch (error) {
-      for (const run_id of run_ids) this.#toOffer.add(run_id);
-      throw error;
     }
   }
 
@@ -219,40 +196,38 @@ export class Executor {
 
   /** Reads the run anew: that of a page, or of an offer, may be older than what an earlier entry has written. */
   async #load(run_id: string): Promise<void> {
-    const created = this.#services.active.takeCreated(run_id);
-    if (created !== undefined) return this.#tryToEnter(created.row, created);
     try {
       const row = await this.#services.store.run(run_id);
       if (row !== undefined && !isFinal(row.status)) await this.#tryToEnter(row);
-      else this.#toOffer.delete(run_id);
+      else this.#services.offers.forget(run_id);
     } catch (error) {
       this.#services.executions.logFor(run_id).warn(`could not be loaded; will retry: ${String(error)}`);
-      this.#toOffer.add(run_id);
+      this.#services.offers.postpone(run_id);
     }
   }
 
   /** Never rejects: where the store fails, the run is offered again later. */
-  async #tryToEnter(row: RunRow, created?: CreatedRun): Promise<void> {
-    const { executions, dispatcher } = this.#services;
+  async #tryToEnter(row: RunRow): Promise<void> {
+    const { executions, dispatcher, offers } = this.#services;
     try {
-      const orphan = this.#toOffer.has(row.run_id);
-      await this.#reEnter(row, orphan, created);
-      this.#toOffer.delete(row.run_id);
+      const orphan = offers.isPostponed(row.run_id);
+      await this.#reEnter(row, orphan);
+      offers.forget(row.run_id);
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
       // The run was written to meanwhile. On shared stores another execution has it, or it is offered when its lease ends.
-      if (kind === 'conflict') return void this.#toOffer[dispatcher.shared ? 'delete' : 'add'](row.run_id);
+      if (kind === 'conflict') return offers[dispatcher.shared ? 'forget' : 'postpone'](row.run_id);
       if (kind === 'store_unavailable' || kind === 'store_failed') {
         executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
-        return void this.#toOffer.add(row.run_id);
+        return offers.postpone(row.run_id);
       }
       // One run that cannot be read must not stop the others.
       executions.logFor(row.run_id).error(`could not be re-entered: ${String(error)}`);
-      await this.#end(row, errorOf(error)).catch(() => void this.#toOffer.add(row.run_id));
+      await this.#end(row, errorOf(error)).catch(() => offers.postpone(row.run_id));
     }
   }
 
-  async #reEnter(row: RunRow, storeFailed: boolean, created?: CreatedRun): Promise<void> {
+  async #reEnter(row: RunRow, storeFailed: boolean): Promise<void> {
     const { store, active, dispatcher, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
@@ -268,7 +243,7 @@ export class Executor {
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
     if (!this.#suspects.admits(row)) return;
     if (row.status !== 'created') this.#reportReentry(row);
-    const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 }, created);
+    const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 });
     if (execution === undefined) return;
     await this.#start(execution);
     // Only a run that has begun has got anything from another node.
@@ -315,21 +290,18 @@ export class Executor {
  * first replays the log and the journal. Ends a run whose first write the store can never take, and returns undefined.
  * @throws RivuletError `agent_unknown`, `log_removed`, `log_damaged`, `conflict`, `store_failed`, `store_unavailable`
  */
-async function recoverRun(
-  services: RunServices,
-  row: RunRow,
-  change: Partial<RunRow>,
-  created?: CreatedRun,
-): Promise<Execution | undefined> {
-  const { store, commits, active, executions } = services;
+async function recoverRun(services: RunServices, row: RunRow, change: Partial<RunRow>): Promise<Execution | undefined> {
+  const { store, commits, active, executions, dispatcher } = services;
   const agent = executions.registry.get(row.agent_name);
-  const stored = created === undefined ? await readStored(store, row) : { ...created, recording: nothing };
+  const stored = await readStored(store, row);
   const due = dueOf(row, stored.recording);
   const log = new RunLog(
     commits,
     { ...row, ...change, due, rests_at: null, parked: null, epoch: row.epoch + 1 },
     { from: row.epoch },
   );
+  // The execution of an epoch has the run.
+  if (dispatcher.node !== undefined) log.attach({ node: dispatcher.node });
   const execution = new Execution(agent, stored.run, stored.input, log, executions, stored.recording);
   try {
     await active.add(execution);
@@ -349,9 +321,6 @@ function dueOf({ run_id, status, snapshot }: RunRow, { lines }: Recording): stri
   return event.run.await_request?.expires_at ?? null;
 }
 
-/** The recording of a run that no agent has begun. */
-const nothing: Recording = { lines: [], journal: [] };
-
 /** @throws RivuletError `log_removed`, `log_damaged`, and any error of the store */
 async function readStored(store: Store, row: RunRow): Promise<{ run: Run; input: RunInput; recording: Recording }> {
   const { run_id } = row;
@@ -370,20 +339,6 @@ async function readStored(store: Store, row: RunRow): Promise<{ run: Run; input:
 
 /** Whether the agent of a cancelled run has begun, so that it is re-entered to clean up. */
 const mayCleanUp = ({ tier, last }: RunRow): boolean => tier === 'durable' && last > 1;
-
-/** The journal of a durable run. @throws RivuletError `log_damaged`, and any error of the store */
-export const journalOf = async (store: Store, run_id: string): Promise<JournalEntry[]> =>
-  (await store.journal(run_id))
-    .filter((line) => !isDiagnosticLine(line))
-    .map((line) => parseLine<object>(run_id, line))
-    .filter(isJournalEntry);
-
-/** Whether some process has to execute the run. One that awaits may have other work, unless it rests. */
-export const needsExecution = ({ status, tier, queued_at, rests_at }: RunRow): boolean =>
-  rests_at === null &&
-  (status === 'cancelling' ||
-    (queued_at === null && (status === 'created' || status === 'in-progress')) ||
-    (status === 'awaiting' && tier === 'durable'));
 
 /** Whether a run that rests has slept for long enough. */
 const isDue = ({ due, parked }: RunRow): boolean => parked === null && due !== null && due <= new Date().toISOString();

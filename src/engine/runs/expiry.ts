@@ -1,21 +1,17 @@
 import { fail } from '../../core/errors.ts';
 import type { Execution } from '../execution/execution.ts';
-import type { RunTtlByOwner } from '../limits.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
 import { readRun } from '../log/stored-run.ts';
 import { endStoredRun } from './cancel.ts';
-import { EarlyRetention } from './early-retention.ts';
 import type { RunServices } from './run-services.ts';
 
 const page = 100;
-/** Each step takes the store a few milliseconds at most. */
-const maxSweepSteps = 200;
 /** Milliseconds after which a re-entered run that awaits is not what stops its process: it may wait for weeks. */
 const survival = 60_000;
 
 /** Ends runs that are past `runTimeout`, `idleTimeout` or the end of their await. */
 export async function expireRuns(services: RunServices): Promise<void> {
-  const { store, active, executions, offer } = services;
+  const { store, active, executions, offers } = services;
   const now = executions.now();
   for (const execution of active.all()) expire(services, execution, now);
   for (const row of await store.due(now, page)) {
@@ -24,36 +20,12 @@ export async function expireRuns(services: RunServices): Promise<void> {
       // It left its node in the middle of other work, or has slept for long enough: see `ActiveRuns.release`.
       const goesOn = row.status !== 'awaiting' || asksUntil(await readRun(store, row)) > now;
       // A node that does not have its agent leaves it to others.
-      if (goesOn && executions.registry.find(row.agent_name) !== undefined) offer(row.run_id);
+      if (goesOn && executions.registry.find(row.agent_name) !== undefined) offers.offer(row.run_id);
       else if (!goesOn) await endStoredRun(services, row, fail('await_timeout').toJSON());
     } catch (error) {
       // An error of one run must not keep the others from ending.
       executions.logFor(row.run_id).warn(`could not be ended after its await timed out; will retry: ${String(error)}`);
     }
-  }
-}
-
-/** Makes the function that removes expired runs, keys and sessions, in small steps, while `goesOn` returns true. */
-export function sweeper(services: RunServices, owners: RunTtlByOwner): (goesOn: () => boolean) => Promise<void> {
-  const early = new EarlyRetention(services.store, services.executions.registry, owners);
-  return async (goesOn) => {
-    await early.sweep(Date.parse(services.executions.now()));
-    await sweepExpired(services, goesOn);
-  };
-}
-
-async function sweepExpired({ store, executions: { limits, now } }: RunServices, goesOn: () => boolean): Promise<void> {
-  const time = Date.parse(now());
-  const ago = (milliseconds: number): string => new Date(time - milliseconds).toISOString();
-  const { runTtl, idempotencyTtl, sessionTtl, deliveryTtl } = limits;
-  const before = {
-    keys: idempotencyTtl > 0 ? ago(idempotencyTtl) : never,
-    ...(runTtl > 0 && { runs: ago(runTtl) }),
-    ...(sessionTtl > 0 && { sessions: ago(sessionTtl) }),
-    ...(deliveryTtl > 0 && { deliveries: ago(deliveryTtl) }),
-  };
-  for (let step = 0; step < maxSweepSteps && goesOn() && (await store.sweep(before)); step += 1) {
-    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

@@ -1,13 +1,11 @@
 import { errorOf, fail } from '../../core/errors.ts';
-import { fold, resumedEvent } from '../../core/run-state.ts';
-import type { Extras, Outcome, RunRow, Store } from '../../core/store.ts';
+import type { Extras, Outcome, RunRow, RunStore } from '../../core/ports/run-store.ts';
 import { Delay } from '../../core/timing.ts';
-import type { AwaitResume, Run } from '../../schema/run.ts';
+import type { AwaitResume } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { newId } from '../ids.ts';
 import { parseLine } from '../log/stored-run.ts';
-import { retryUntilAvailable } from '../store-access.ts';
-import type { AcceptedRun } from './create.ts';
+import { retryUntilAvailable } from '../store/store-calls.ts';
 import { asks } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -28,6 +26,7 @@ interface ForwardedCancel {
   readonly forwarded: string;
   readonly cancel: true;
   readonly question?: string;
+  readonly reason?: string;
 }
 
 type Forwarded = ForwardedReply | ForwardedCancel;
@@ -41,38 +40,46 @@ const takenLine = (forwarded: string): string => JSON.stringify({ taken: forward
 /**
  * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not is offered: a
  * node that lives still has its lease, and the offer is ignored. Otherwise the node that takes the run over delivers the
- * reply of a durable run, and ends any other run. Resolves to undefined where another write came first, or the run rests.
+ * reply of a durable run, and ends any other run. Resolves to false where another write came first, or the run rests.
  * @throws RivuletError `node_unresponsive`, and as `isWritten` and `whenMoved`
  */
 export async function forwardReply(
   services: RunServices,
   row: RunRow,
-  run: Run,
   reply: AwaitResume,
   extras: Extras,
   trace: string | null,
-): Promise<AcceptedRun | undefined> {
-  const { store, executions, offer } = services;
+): Promise<boolean> {
+  const { store, executions, offers } = services;
   const until = performance.now() + executions.limits.requestTimeout;
-  const { run_id, last, snapshot } = row;
+  const { run_id, snapshot } = row;
   const entry: ForwardedReply = { forwarded: newId(), at: snapshot, reply, extras, ...(trace !== null && { trace }) };
-  if (!(await leave(services, row, entry))) return undefined;
+  if (!(await leave(services, row, entry))) return false;
   try {
     if (!(await whenMoved(services, row, until))) throw fail('node_unresponsive', run_id);
   } catch (error) {
-    offer(run_id);
+    offers.offer(run_id);
     throw error;
   }
-  if (!(await store.journal(run_id)).includes(takenLine(entry.forwarded))) return undefined;
-  return { run_id, run: JSON.stringify(fold(run, resumedEvent(run, reply))), after: last };
+  return (await store.journal(run_id)).includes(takenLine(entry.forwarded));
 }
 
 /**
  * Stores a cancel for the node that executes the run. Returns false where another write came first.
  * @throws RivuletError as `isWritten`
  */
-export const forwardCancel = (services: RunServices, row: RunRow, question: string | undefined): Promise<boolean> =>
-  leave(services, row, { forwarded: newId(), cancel: true, ...(question !== undefined && { question }) });
+export const forwardCancel = (
+  services: RunServices,
+  row: RunRow,
+  question: string | undefined,
+  reason: string | undefined,
+): Promise<boolean> =>
+  leave(services, row, {
+    forwarded: newId(),
+    cancel: true,
+    ...(question !== undefined && { question }),
+    ...(reason !== undefined && { reason }),
+  });
 
 /** Nothing else of the run changes: it belongs to the other node. */
 async function leave(services: RunServices, row: RunRow, entry: Forwarded): Promise<boolean> {
@@ -125,7 +132,7 @@ export async function whenMoved({ active }: RunServices, row: RunRow, until: num
  * Does what other nodes have forwarded to a run of this node, in their order. A reply is for the question that the run
  * asks, and a cancel with a question likewise. During a replay only the store knows that question.
  */
-export async function acceptForwarded(store: Store, execution: Execution): Promise<void> {
+export async function acceptForwarded(store: RunStore, execution: Execution): Promise<void> {
   const { log } = execution;
   const lines = await store.journal(log.run_id);
   for (const line of lines.filter((one) => one.startsWith(start))) {
@@ -137,8 +144,8 @@ export async function acceptForwarded(store: Store, execution: Execution): Promi
   }
 }
 
-function acceptCancel(execution: Execution, { question }: ForwardedCancel): void {
-  if (question === undefined || (!execution.replaying && asks(execution.run, question))) execution.cancel();
+function acceptCancel(execution: Execution, { question, reason }: ForwardedCancel): void {
+  if (question === undefined || (!execution.replaying && asks(execution.run, question))) execution.cancel(reason);
 }
 
 function acceptReply(execution: Execution, { forwarded, at, reply, extras, trace }: ForwardedReply): void {
@@ -148,7 +155,7 @@ function acceptReply(execution: Execution, { forwarded, at, reply, extras, trace
 }
 
 /** Does, once its replay is over, what other nodes have forwarded to a run while no node had it. */
-export async function acceptWhenLive(store: Store, execution: Execution): Promise<void> {
+export async function acceptWhenLive(store: RunStore, execution: Execution): Promise<void> {
   await execution.whenLive();
   if (execution.log.outcome === undefined) await acceptForwarded(store, execution);
 }

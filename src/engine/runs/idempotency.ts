@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { BoxedMap } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
+import type { Extras, Key, RunStore } from '../../core/ports/run-store.ts';
 import { operator, ownerOf, type Principal } from '../../core/principal.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { Extras, Key, Store } from '../../core/store.ts';
 import { madeAt } from '../ids.ts';
-import { isUnavailable } from '../store-access.ts';
+import { isUnavailable } from '../store/store-calls.ts';
 
 /** A request that came with an Idempotency-Key. */
 export interface IdempotentRequest {
@@ -69,7 +69,7 @@ const latest = (a: string, b: string): string => (a > b ? a : b);
 
 /** Executes each request with an Idempotency-Key once, however often it is sent. */
 export class Idempotency {
-  readonly #store: Store;
+  readonly #store: RunStore;
   readonly #ttl: number;
   readonly #keptAtLeast: () => number;
   /** By key, the newest request that is in progress in this process. */
@@ -79,7 +79,7 @@ export class Idempotency {
    * `ttl`: milliseconds for which a key is kept; 0 for ever. `keptAtLeast`: those for which any final run is kept, unless
    * a client deletes it.
    */
-  constructor(store: Store, ttl: number, keptAtLeast: () => number) {
+  constructor(store: RunStore, ttl: number, keptAtLeast: () => number) {
     this.#store = store;
     this.#ttl = ttl;
     this.#keptAtLeast = keptAtLeast;

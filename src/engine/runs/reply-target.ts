@@ -1,5 +1,5 @@
 import { fail, RivuletError } from '../../core/errors.ts';
-import type { RunRow } from '../../core/store.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 

@@ -1,15 +1,15 @@
 import { encode, toLine } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
+import type { Extras, RunRow, Write } from '../../core/ports/run-store.ts';
+import type { TraceHeaders } from '../../core/ports/traces.ts';
 import type { Principal } from '../../core/principal.ts';
 import { fold, resumedEvent } from '../../core/run-state.ts';
-import type { Extras, RunRow, Write } from '../../core/store.ts';
-import type { TraceHeaders } from '../../core/traces.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
 import { bareRun, foldStored, readLines } from '../log/stored-run.ts';
-import { orUnavailable } from '../store-access.ts';
+import { orUnavailable } from '../store/store-calls.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
@@ -171,9 +171,9 @@ async function accept(
   }
   // The execution knows its last span.
   const requested = traces?.requested(trace, null) ?? null;
-  return execution === undefined
-    ? forwardReply(services, row, run, reply, extras, requested)
-    : resumeHere(services, execution, reply, extras, requested);
+  if (execution !== undefined) return resumeHere(services, execution, reply, extras, requested);
+  if (!(await forwardReply(services, row, reply, extras, requested))) return undefined;
+  return { run_id: run.run_id, run: JSON.stringify(fold(run, resumedEvent(run, reply))), after: row.last };
 }
 
 async function resumeHere(
@@ -219,7 +219,7 @@ async function resumeStored(
   reply: AwaitResume,
   extras: Extras,
 ): Promise<AcceptedRun | undefined> {
-  const { commitOne, executions, active, offer } = services;
+  const { commits, executions, active, offers } = services;
   // Before the write: a run whose agent is unknown has to go on awaiting.
   executions.registry.get(row.agent_name);
   const { run_id, epoch, last } = row;
@@ -242,12 +242,13 @@ async function resumeStored(
     from: epoch,
     expect: last,
     lines: [encode(event)],
+    node: null,
     journal: [JSON.stringify({ at: last, reply })],
     ...extras,
   };
-  const outcome = await commitOne(write, () => {
+  const outcome = await commits.commitOne(write, () => {
     active.onWritten(next);
-    offer(run_id);
+    offers.offer(run_id);
   });
   if (!isWritten(services, run_id, outcome)) return undefined;
   return { run_id, run: JSON.stringify(fold(run, event)), after: last };

@@ -1,5 +1,5 @@
 import { fail } from '../../core/errors.ts';
-import type { RunRow } from '../../core/store.ts';
+import type { RunRow, Write } from '../../core/ports/run-store.ts';
 import { readRun } from '../log/stored-run.ts';
 import { isWritten } from './forward.ts';
 import type { RunServices } from './run-services.ts';
@@ -11,14 +11,14 @@ import type { RunServices } from './run-services.ts';
  * meanwhile, `store_failed`, `store_unavailable`
  */
 export async function retryRun(services: RunServices, run_id: string): Promise<string> {
-  const { commits, active, store, executions, offer } = services;
+  const { commits, active, store, executions, offers } = services;
   commits.checkAvailable();
   const row = await active.row(run_id);
   if (row.parked === null) throw fail('not_parked', run_id, row.status);
   executions.registry.get(row.agent_name);
   const { run } = await readRun(store, row);
   if (!(await unpark(services, row))) throw fail('conflict', run_id);
-  offer(run_id);
+  offers.offer(run_id);
   return JSON.stringify(run);
 }
 
@@ -27,11 +27,10 @@ export async function retryRun(services: RunServices, run_id: string): Promise<s
  * meanwhile. @throws RivuletError `store_failed`, `store_unavailable`
  */
 export async function unpark(services: RunServices, row: RunRow): Promise<boolean> {
-  const { commitOne, dispatcher, executions, active } = services;
+  const { commits, active } = services;
   const { run_id, epoch, last } = row;
-  // Each node looks at what is due, where the offer of the run is lost: see `ActiveRuns.release`.
-  const due = dispatcher.shared && row.status === 'awaiting' ? executions.now() : row.due;
-  const next: RunRow = { ...row, epoch: epoch + 1, due, rests_at: null, parked: null };
-  const outcome = await commitOne({ row: next, from: epoch, expect: last, lines: [] }, () => active.onWritten(next));
+  const next: RunRow = { ...row, epoch: epoch + 1, rests_at: null, parked: null };
+  const write: Write = { row: next, from: epoch, expect: last, lines: [], node: null };
+  const outcome = await commits.commitOne(write, () => active.onWritten(next));
   return isWritten(services, run_id, outcome);
 }

@@ -1,30 +1,31 @@
-import type { Dispatcher } from '../../core/dispatcher.ts';
-import type { Store } from '../../core/store.ts';
-import type { EngineCounts } from '../counts.ts';
+import type { Store } from '../../core/ports/store.ts';
+import type { Dispatcher } from '../dispatch/dispatcher.ts';
 import type { ExecutionServices } from '../execution/host.ts';
 import type { GroupCommit } from '../log/group-commit.ts';
 import type { Observers } from '../observers.ts';
-import type { CommitOne } from '../store-access.ts';
+import type { Sessions } from '../sessions.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import type { Idempotency } from './idempotency.ts';
+import type { EngineCounts } from './load.ts';
+import type { Offers } from './offers.ts';
+import type { Retention } from './retention.ts';
 import type { SessionQueue } from './session-queue.ts';
 
-/** The parts of the engine that create, resume, cancel and execute runs. */
+/** The parts of the engine that operations on runs use. */
 export interface RunServices {
+  /** For requests: a call that takes too long fails. That of `executions` is for agents. */
   readonly store: Store;
+  readonly sessions: Sessions;
   readonly commits: GroupCommit;
-  readonly commitOne: CommitOne;
   readonly dispatcher: Dispatcher;
   readonly executions: ExecutionServices;
   readonly active: ActiveRuns;
+  readonly offers: Offers;
   readonly queue: SessionQueue;
+  readonly idempotency: Idempotency;
+  readonly retention: Retention;
+  readonly webhooks: Webhooks;
   readonly observers: Observers;
   readonly counts: EngineCounts;
-  readonly idempotency: Idempotency;
-  /** Offers a run to the dispatcher; see `Executor.offer`. */
-  readonly offer: (run_id: string) => void;
-  /** @throws RivuletError `webhooks_off`, `validation_failed` */
-  readonly checkWebhook: (url: string, field: string) => void;
-  /** Cancels a run of any process; see `cancelRun`. */
-  readonly cancel: (run_id: string) => Promise<string>;
 }

@@ -1,9 +1,12 @@
 import type { IfBusy } from '../../core/agent.ts';
 import { fail } from '../../core/errors.ts';
+import { allChanges, type RunRow, type When, type Write } from '../../core/ports/run-store.ts';
+import type { Store } from '../../core/ports/store.ts';
 import { sessionIdOf } from '../../core/principal.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { RunRow, Store, When, Write } from '../../core/store.ts';
-import type { CommitOne } from '../store-access.ts';
+import type { GroupCommit } from '../log/group-commit.ts';
+import type { Followed } from '../store/followed.ts';
+import type { Offers } from './offers.ts';
 
 /** How a session admits a new run: at once or queued, and the condition for the write that creates it. */
 export interface Admission {
@@ -14,10 +17,10 @@ export interface Admission {
 export interface SessionQueueOptions {
   /** Unfinished runs of one session that may be there when one more is queued; 0 for no limit. */
   readonly limit: number;
-  readonly commitOne: CommitOne;
-  /** Offers a run that starts. */
-  readonly offer: (run_id: string) => void;
+  readonly commits: Pick<GroupCommit, 'commitOne'>;
+  readonly offers: Pick<Offers, 'offer'>;
   readonly stopping: () => boolean;
+  readonly followed: Followed;
   /** The store can never take the start of a run: it is tried again with the next check. */
   readonly onRejected: (run_id: string, error: unknown) => void;
 }
@@ -40,6 +43,8 @@ export class SessionQueue {
   readonly #blockedSessions = new Map<string, string>();
   /** The sessions whose next run may have to start: the store has failed, or a notification may have been missed. */
   readonly #doubtful = new Set<string>();
+  /** Set while there are queues, which wait for the ends of runs. */
+  #unfollow: (() => void) | undefined;
 
   constructor(store: Store, options: SessionQueueOptions) {
     this.#store = store;
@@ -63,6 +68,7 @@ export class SessionQueue {
     // The queue waits for another run already.
     if ((this.#blockingRuns.get(session_id) ?? '') !== '') return;
     this.#blockingRuns.set(session_id, '');
+    this.#follow();
     await this.#startNext(session_id);
   }
 
@@ -123,19 +129,35 @@ export class SessionQueue {
   async #start(row: RunRow): Promise<'started' | 'rejected' | 'outdated'> {
     const { epoch, last } = row;
     const started: RunRow = { ...row, queued_at: null, epoch: epoch + 1 };
-    const { commitOne, offer, onRejected } = this.#options;
-    const write: Write = { row: started, from: epoch, expect: last, lines: [], when: 'first' };
-    const outcome = await commitOne(write, () => offer(row.run_id));
+    const { commits, offers, onRejected } = this.#options;
+    const write: Write = { row: started, from: epoch, expect: last, lines: [], when: 'first', node: null };
+    const outcome = await commits.commitOne(write, () => offers.offer(row.run_id));
     if (typeof outcome !== 'object') return outcome === 'taken' ? 'started' : 'outdated';
     onRejected(row.run_id, outcome.rejected);
     return 'rejected';
   }
 
+  /** Hears of the ends of runs while there are queues. */
+  #follow(): void {
+    if (this.#blockingRuns.size === 0) {
+      this.#unfollow?.();
+      this.#unfollow = undefined;
+    } else {
+      this.#unfollow ??= this.#options.followed.add(allChanges, () => {
+        this.onMissedNotifications();
+        // The next check repeats what fails.
+        void this.check().catch(() => undefined);
+      });
+    }
+  }
+
   #setBlockingRun(session_id: string, run_id: string | undefined): void {
     this.#blockedSessions.delete(this.#blockingRuns.get(session_id) ?? '');
     this.#blockingRuns.delete(session_id);
-    if (run_id === undefined) return;
-    this.#blockingRuns.set(session_id, run_id);
-    this.#blockedSessions.set(run_id, session_id);
+    if (run_id !== undefined) {
+      this.#blockingRuns.set(session_id, run_id);
+      this.#blockedSessions.set(run_id, session_id);
+    }
+    this.#follow();
   }
 }

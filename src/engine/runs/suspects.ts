@@ -1,5 +1,4 @@
-import type { Lease } from '../../core/dispatcher.ts';
-import type { RunRow } from '../../core/store.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
 import type { ActiveRuns } from './active-runs.ts';
 
 /** A run that waits for its turn. */
@@ -67,13 +66,14 @@ export class Suspects {
     return false;
   }
 
-  /** Resolves when the run does not wait for its turn. Until then it stays in this process, but takes no slot. */
-  async whenAdmitted(run_id: string, lease: Lease): Promise<void> {
-    const waiting = this.#waiting.get(run_id);
-    if (waiting === undefined) return;
-    if (this.#waiting.size <= mostWithoutSlot) lease.rest();
-    await waiting.left;
-    lease.wake();
+  /** How many runs wait, and take no slot. */
+  get resting(): number {
+    return Math.min(this.#waiting.size, mostWithoutSlot);
+  }
+
+  /** Resolves when the run does not wait for its turn. Until then it stays in this process. */
+  async whenAdmitted(run_id: string): Promise<void> {
+    await this.#waiting.get(run_id)?.left;
   }
 
   /** Another node has forwarded a reply or a cancel. A run that waits here is entered to get it. */

@@ -1,10 +1,14 @@
 import { setMaxListeners } from 'node:events';
-import type { Delivery, DeliveryResult, UrlFailures } from '../../core/outbox.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Counts } from '../../core/collections.ts';
+import { FairQueue } from '../../core/fair-queue.ts';
+import type { Delivery, DeliveryResult, UrlFailures } from '../../core/ports/outbox.ts';
+import type { Store } from '../../core/ports/store.ts';
 import { type PushForms, targetsOf } from '../../core/push-targets.ts';
-import type { Store } from '../../core/store.ts';
+import { spread } from '../../core/timing.ts';
 import type { Observers } from '../observers.ts';
-import { PeriodicTask } from '../periodic.ts';
-import { steadyClock } from '../steady-clock.ts';
+import { PeriodicTask } from '../time/periodic.ts';
+import { steadyClock } from '../time/steady-clock.ts';
 
 /** The end of one attempt to deliver a webhook. */
 export interface Attempt {
@@ -39,25 +43,12 @@ const maxWaitingPerOrigin = 1_024;
 const checkInterval = 1_000;
 /** The pauses between attempts, as multiples of the first: with five seconds, ten attempts in 76 hours. */
 const pauses = [1, 60, 360, 1_440, 3_600, 7_200, 10_080, 14_400, 17_280];
-/** The random part of a pause, so that the webhooks of an outage do not come back all at once. */
-const jitter = 0.2;
+/** The shortest pause, as a part of the planned one: `spread` makes it up to 1.2 of that. */
+const shortest = 0.8;
 /** Failed attempts that switch a URL off at the earliest: those of one delivery, so that few webhooks in days do not. */
 const leastFailures = pauses.length + 1;
 /** Milliseconds: the most that a receiver may ask for. */
 const longestPause = 86_400_000;
-
-/** The webhooks of an owner to one origin. */
-interface Lane {
-  active: number;
-  readonly waiting: Delivery[];
-}
-
-/** The webhooks of an owner, by origin. */
-interface Share {
-  active: number;
-  waiting: number;
-  readonly lanes: Map<string, Lane>;
-}
 
 export interface DelivererOptions {
   readonly store: Store;
@@ -86,8 +77,10 @@ export class Deliverer {
   readonly #task: PeriodicTask;
   readonly #stopped = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
-  readonly #shares = new Map<string | null, Share>();
-  #waiting = 0;
+  readonly #byOrigin = new FairQueue({ atOnce: Number.POSITIVE_INFINITY, perShare: attemptsPerOrigin });
+  readonly #byOwner = new FairQueue({ atOnce: concurrentAttempts, perShare: 'free' });
+  /** Webhooks that wait, by owner. */
+  readonly #waiting = new Counts();
 
   constructor(options: DelivererOptions) {
     this.#options = options;
@@ -123,64 +116,34 @@ export class Deliverer {
       const found = await this.#options.store.claimDeliveries(iso(now), iso(now + claimTime), free);
       for (const delivery of found) this.#begin(delivery);
       if (found.length < free) return;
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
   }
 
   /** Attempts that may begin now. */
   get #free(): number {
-    return this.#stopped.signal.aborted ? 0 : concurrentAttempts - this.#attempts.size;
+    return this.#stopped.signal.aborted ? 0 : this.#byOwner.free;
   }
 
   /**
-   * Begins an attempt, or lets it wait for others to the same origin or of the same owner. An owner has at most as many
-   * attempts as are free: alone half of all, and however many receivers of some owners are slow, another one can begin.
-   * The same holds for the webhooks that wait.
+   * Begins an attempt when its turn comes. It waits for others of its owner to the same origin, and then for others of its
+   * owner. An owner has at most as many attempts as are free: alone half of all. So another owner can begin, however many
+   * receivers are slow. The same holds for the webhooks that wait; one that finds no room is dropped.
    */
   #begin(delivery: Delivery): void {
-    const { owner, url } = delivery;
-    const share = this.#shares.get(owner) ?? { active: 0, waiting: 0, lanes: new Map<string, Lane>() };
-    this.#shares.set(owner, share);
-    const origin = originOf(url);
-    const lane = share.lanes.get(origin) ?? { active: 0, waiting: [] };
-    share.lanes.set(origin, lane);
-    if (!this.#mayBegin(share, lane)) {
-      this.#keep(delivery, share, lane);
-      return;
-    }
-    lane.active += 1;
-    share.active += 1;
-    const attempt = this.#attempt(delivery).finally(() => {
-      this.#attempts.delete(attempt);
-      lane.active -= 1;
-      share.active -= 1;
-      if (!this.#stopped.signal.aborted) this.#beginWaiting(share);
-      if (share.active === 0) this.#shares.delete(owner);
-    });
+    const owner = delivery.owner ?? '';
+    const origin = `${owner} ${originOf(delivery.url)}`;
+    const hasRoom = this.#waiting.of(owner) < maxWaiting - this.#waiting.total;
+    if (!hasRoom || this.#byOrigin.waiting(origin) >= maxWaitingPerOrigin) return;
+    this.#waiting.add(owner, 1);
+    const work = async (): Promise<void> => {
+      this.#waiting.add(owner, -1);
+      if (!this.#stopped.signal.aborted && isClaimed(delivery, this.#now())) await this.#attempt(delivery);
+    };
+    const attempt = this.#byOrigin
+      .run(origin, () => this.#byOwner.run(owner, work))
+      .finally(() => this.#attempts.delete(attempt));
     this.#attempts.add(attempt);
-  }
-
-  #keep(delivery: Delivery, share: Share, { waiting }: Lane): void {
-    if (waiting.length >= maxWaitingPerOrigin || share.waiting >= maxWaiting - this.#waiting) return;
-    waiting.push(delivery);
-    share.waiting += 1;
-    this.#waiting += 1;
-  }
-
-  #mayBegin(share: Share, lane: Lane): boolean {
-    return lane.active < attemptsPerOrigin && share.active < this.#free;
-  }
-
-  #beginWaiting(share: Share): void {
-    for (const [origin, lane] of share.lanes) {
-      while (lane.waiting.length > 0 && this.#mayBegin(share, lane)) {
-        const next = lane.waiting.shift();
-        share.waiting -= 1;
-        this.#waiting -= 1;
-        if (next !== undefined && isClaimed(next, this.#now())) this.#begin(next);
-      }
-      if (lane.active === 0 && lane.waiting.length === 0) share.lanes.delete(origin);
-    }
   }
 
   async #attempt(delivery: Delivery): Promise<void> {
@@ -254,7 +217,7 @@ function resultOf(
     return { state: 'delivered', attempted_at, status, error: null };
   const pause = pauses[attempt];
   if (status === 410 || pause === undefined) return { state: 'failed', attempted_at, status, error };
-  const own = firstPause * pause * (1 - jitter + 2 * jitter * Math.random());
+  const own = spread(shortest * firstPause * pause);
   const wait = Math.max(own, Math.min(retryAfter * 1_000, longestPause));
   return { state: 'pending', attempted_at, status, error, next_at: iso(now + wait) };
 }

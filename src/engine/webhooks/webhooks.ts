@@ -1,9 +1,10 @@
 import { fail } from '../../core/errors.ts';
-import type { Delivery, DeliveryFilter, PendingDeliveries } from '../../core/outbox.ts';
-import { type PushForms, type PushTarget, targetsOf } from '../../core/push-targets.ts';
-import type { Outcome, Store, Write } from '../../core/store.ts';
-import { changeTargets } from '../targets.ts';
-import { type IsVisible, type RunTest, visiblePage } from '../visible-runs.ts';
+import type { Delivery, DeliveryFilter, PendingDeliveries } from '../../core/ports/outbox.ts';
+import type { Outcome, Write } from '../../core/ports/run-store.ts';
+import type { Store } from '../../core/ports/store.ts';
+import { encodeTargets, type PushForms, type PushTarget, targetsOf } from '../../core/push-targets.ts';
+import { changeColumn } from '../store/change-column.ts';
+import { type IsVisible, type RunTest, visiblePage } from '../store/visible-runs.ts';
 import { Deliverer, type DelivererOptions, type SendWebhook } from './deliverer.ts';
 import { isReported } from './deliveries.ts';
 
@@ -79,15 +80,24 @@ export class Webhooks {
     return row?.owner === reader ? found : found.map(withoutSecrets);
   }
 
-  /** @throws RivuletError `webhooks_off`, `validation_failed`, and as `changeTargets` */
+  /** @throws RivuletError `webhooks_off`, `validation_failed`, and as `#change` */
   async putTarget(run_id: string, target: PushTarget): Promise<void> {
     this.check(target.url, 'url');
-    await changeTargets(this.#store, run_id, (before) => [...before.filter(({ id }) => id !== target.id), target]);
+    await this.#change(run_id, (before) => [...before.filter(({ id }) => id !== target.id), target]);
   }
 
-  /** @throws as `changeTargets` */
+  /** @throws as `#change` */
   removeTarget(run_id: string, id: string): Promise<void> {
-    return changeTargets(this.#store, run_id, (before) => before.filter((target) => target.id !== id));
+    return this.#change(run_id, (before) => before.filter((target) => target.id !== id));
+  }
+
+  /**
+   * The node that executes the run learns of the change with its next change of status.
+   * @throws RivuletError `run_unknown`, `conflict`, `store_unavailable`
+   */
+  async #change(run_id: string, change: (targets: readonly PushTarget[]) => readonly PushTarget[]): Promise<void> {
+    const isKnown = await changeColumn(this.#store, run_id, 'targets', (row) => encodeTargets(change(targetsOf(row))));
+    if (!isKnown) throw fail('run_unknown', run_id);
   }
 
   /** Deliveries of the agents that pass, newest first; only older ones than the delivery `before`, if it is given. */

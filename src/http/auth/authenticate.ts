@@ -1,16 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
+import type { Quotas } from '../../core/ports/quotas.ts';
 import { hasScope, type Scope } from '../../core/principal.ts';
-import type { Quotas } from '../../core/quotas.ts';
 import type { ServerUrl } from '../server-url.ts';
 import type { TrafficObserver } from '../traffic.ts';
-import { tokenOf } from './bearer.ts';
-import { challenge, type Resource, serveMetadata } from './challenge.ts';
+import { challenge, type Resource, serveMetadata, tokenOf } from './bearer.ts';
 import type { AuthOptions, Verdict, Verifier } from './credentials.ts';
 import { FailedAttempts } from './failed-attempts.ts';
 import { Signatures } from './signatures.ts';
-import { StreamTickets } from './stream-ticket.ts';
-import { cookieTicketOf, queryTicketOf } from './ticket-transport.ts';
+import { cookieTicketOf, queryTicketOf, StreamTickets } from './stream-ticket.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

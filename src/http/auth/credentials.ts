@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { canOwn, ownerOf, type Principal } from '../../core/principal.ts';
+import { TooLate, within } from '../../core/timing.ts';
 import { tokenOf } from './bearer.ts';
 import { type JwtOptions, JwtVerifier } from './jwt.ts';
 import { makeKeyFile, parseKeyFile } from './key-file.ts';
@@ -152,16 +153,10 @@ export class Verifier {
   }
 
   async #askOwn(authenticate: Authenticate, request: AuthRequest): Promise<Verdict> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(fail('auth_unavailable')), maxWait);
-    });
-    let principal: Omit<Principal, 'kind'> | undefined;
-    try {
-      principal = await Promise.race([authenticate(request), late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const asked = Promise.resolve(authenticate(request));
+    const principal = await within(maxWait, asked, (error) =>
+      error instanceof TooLate ? fail('auth_unavailable') : error,
+    );
     return principal === undefined ? undefined : ownPrincipal(principal);
   }
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { QuotaRule, Quotas } from '../../core/quotas.ts';
-import { networkOf } from '../client-network.ts';
+import type { QuotaRule, Quotas } from '../../core/ports/quotas.ts';
+import { networkOf } from '../requests/client-network.ts';
 
 const window = 60_000; // milliseconds
 const maxFailures = 20;

@@ -1,5 +1,6 @@
 import { type CryptoKey, createLocalJWKSet, errors, type FlattenedJWSInput, type JWSHeaderParameters } from 'jose';
 import { fail, type RivuletError } from '../../core/errors.ts';
+import { withDeadline } from '../../core/timing.ts';
 
 type Resolver = ReturnType<typeof createLocalJWKSet>;
 
@@ -74,7 +75,7 @@ export class RemoteKeySet implements KeySet {
     if (this.#reading !== undefined) return this.#reading;
     if (performance.now() - this.#triedAt < this.#options.coolDown) return Promise.resolve();
     this.#triedAt = performance.now();
-    this.#reading = this.#fetch()
+    this.#reading = withDeadline(this.#options.timeout, (signal) => this.#fetch(signal))
       .catch((cause: unknown) => {
         this.#options.onProblem(new Error(`the keys at ${this.#options.url} could not be read`, { cause }));
       })
@@ -84,10 +85,9 @@ export class RemoteKeySet implements KeySet {
     return this.#reading;
   }
 
-  async #fetch(): Promise<void> {
-    const { url, timeout } = this.#options;
+  async #fetch(signal: AbortSignal): Promise<void> {
+    const { url } = this.#options;
     // A redirect could lead to keys that the configuration does not name.
-    const signal = AbortSignal.timeout(timeout);
     const response = await fetch(url, { redirect: 'error', signal });
     if (!response.ok) {
       // It may be endless.

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { minSecretLength } from '../limits.ts';
+import { minSecretLength } from '../limits/limits.ts';
 
 /** Signs what clients hold for this server and give back, so that no server has to store it. */
 export class Signatures {

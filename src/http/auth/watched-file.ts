@@ -1,4 +1,5 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { messageOf } from '../../core/json.ts';
 
 /** Milliseconds between two looks at the file. */
 const checkEvery = 4_000;
@@ -80,6 +81,6 @@ function load<T>({ path, ifMissing, parse }: WatchedFileOptions<T>): T {
     if (ifMissing !== undefined && Object(error).code === 'ENOENT') {
       throw new Error(`${path}: there is no such file; ${ifMissing}`, { cause: error });
     }
-    throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`${path}: ${messageOf(error)}`, { cause: error });
   }
 }

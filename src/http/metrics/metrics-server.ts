@@ -1,9 +1,9 @@
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify';
-import { refuseForeign } from '../allowed-origins.ts';
-import { handleError } from '../errors.ts';
 import { healthRoutes } from '../health.ts';
-import { readableUrl, refuseUnreadable } from '../readable-path.ts';
-import { secure } from '../security-headers.ts';
+import { refuseForeign } from '../pages/allowed-origins.ts';
+import { secure } from '../pages/security-headers.ts';
+import { handleError } from '../requests/errors.ts';
+import { readableUrl, refuseUnreadable } from '../requests/readable-path.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Where a listener for metrics and health checks of its own listens. */

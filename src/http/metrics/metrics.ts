@@ -1,8 +1,7 @@
-import { Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { within } from '../../core/timing.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { TrafficObserver } from '../traffic.ts';
-import { processMetrics } from './process-metrics.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { RunMetrics } from './run-metrics.ts';
 import { StoreMetrics } from './store-metrics.ts';
@@ -13,6 +12,7 @@ export interface MetricsOptions {
   /** The kind of store, such as `sqlite`. */
   readonly store: string;
   readonly isHosted: (agent_name: string) => boolean;
+  readonly brokenFiles: () => number;
   readonly openStreams: () => number;
 }
 
@@ -30,7 +30,7 @@ export class Metrics {
   readonly #unobserve: readonly (() => void)[];
   #scrape: Promise<string> | undefined;
 
-  constructor(engine: Engine, { version, store, isHosted, openStreams }: MetricsOptions) {
+  constructor(engine: Engine, { version, store, isHosted, brokenFiles, openStreams }: MetricsOptions) {
     this.#engine = engine;
     this.traffic = new RequestMetrics(this.#registry, openStreams);
     this.#runs = new RunMetrics({ registry: this.#registry, isHosted });
@@ -42,6 +42,14 @@ export class Metrics {
       labelNames: ['version', 'store', 'node'],
       registers: [this.#registry],
     }).set({ version, store, node: process.versions.node }, 1);
+    new Gauge({
+      name: 'rivulet_agent_files_broken',
+      help: 'Files of agents that do not load.',
+      registers: [this.#registry],
+      collect() {
+        this.set(brokenFiles());
+      },
+    });
     this.#unobserve = [this.#runs, this.#store, this.#webhooks].map((one) => engine.observe(one));
   }
 
@@ -71,4 +79,21 @@ export class Metrics {
     this.#webhooks.fill(pending);
     return `${await this.#registry.metrics()}\n${await processMetrics().metrics()}`;
   }
+}
+
+let registry: Registry | undefined;
+
+/** Names that a Prometheus linter refuses: gauges that are called totals. */
+const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+/**
+ * The metrics of the process: CPU, memory, garbage collection, delay of the event loop. All servers of a process share
+ * them, because prom-client cannot stop what it has started to observe.
+ */
+function processMetrics(): Registry {
+  if (registry !== undefined) return registry;
+  registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const name of misnamed) registry.removeSingleMetric(name);
+  return registry;
 }

@@ -1,70 +1,40 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ErrorName } from '../../core/errors.ts';
 import type { ClosedRequest, DropReason, StreamMode, TrafficObserver } from '../traffic.ts';
-import { PlainHistogram, type Series } from './plain-histogram.ts';
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const requestSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const gapEvents = [0, 1, 10, 100, 1_000, 10_000, 100_000];
 
-/** prom-client takes a microsecond to find a series by its labels: too long for what each request counts. */
-interface Tally<Label extends string> {
-  readonly labels: Readonly<Record<Label, string>>;
-  count: number;
-}
-
-interface RouteRequests extends Tally<'method' | 'route' | 'status'> {
-  /** Undefined until a request of them is not a stream. */
-  durations: Series | undefined;
-}
-
 /** The metrics of requests and streams. Routes are patterns, so that no id becomes a label. */
 export class RequestMetrics implements TrafficObserver {
-  readonly #byRoute = new Map<string, RouteRequests>();
-  readonly #duration: PlainHistogram;
+  readonly #requests: Counter<'method' | 'route' | 'status'>;
+  readonly #duration: Histogram<'method' | 'route' | 'status'>;
   readonly #streams: Counter<'mode'>;
   readonly #dropped: Counter<'reason'>;
   readonly #resumes: Counter;
-  readonly #gap: Series;
+  readonly #gap: Histogram;
   readonly #refused: Counter<'reason'>;
-  readonly #authentications = new Map<string, Tally<'kind' | 'outcome'>>();
+  readonly #authentications: Counter<'kind' | 'outcome'>;
   readonly #rateLimited: Counter<'limit'>;
 
   /** `openStreams` is asked for a scrape. */
   constructor(registry: Registry, openStreams: () => number) {
     const registers = [registry];
-    const labels = ['method', 'route', 'status'] as const;
-    const tallied = <Label extends string>(
-      name: string,
-      help: string,
-      labelNames: readonly Label[],
-      tallies: ReadonlyMap<string, Tally<Label>>,
-    ): Counter<Label> =>
-      new Counter({
-        name: `rivulet_${name}`,
-        help,
-        labelNames,
-        registers,
-        collect() {
-          this.reset();
-          for (const { labels, count } of tallies.values()) this.inc(labels, count);
-        },
-      });
-    tallied(
+    const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
+      new Counter({ name: `rivulet_${name}`, help, labelNames, registers });
+    this.#requests = counter(
       'http_requests_total',
       'Requests whose response is complete, or whose client has left (status aborted).',
-      labels,
-      this.#byRoute,
+      ['method', 'route', 'status'],
     );
-    this.#duration = new PlainHistogram({
+    this.#duration = new Histogram({
       name: 'rivulet_http_request_duration_seconds',
       help: 'Time of a request until its response was complete, without streams.',
-      labelNames: labels,
+      labelNames: ['method', 'route', 'status'],
       buckets: requestSeconds,
       registers,
     });
-    const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
-      new Counter({ name: `rivulet_${name}`, help, labelNames, registers });
     new Gauge({
       name: 'rivulet_streams',
       help: 'Streams that are open.',
@@ -80,36 +50,27 @@ export class RequestMetrics implements TrafficObserver {
       ['reason'],
     );
     this.#resumes = counter('stream_resumes_total', 'Streams that continued after a cursor.', []);
-    this.#gap = new PlainHistogram({
+    this.#gap = new Histogram({
       name: 'rivulet_stream_gap_events',
       help: 'Events between the cursor of a stream that continues and the end of the log.',
       buckets: gapEvents,
       registers,
-    }).add({});
+    });
     this.#refused = counter('requests_refused_total', 'Requests that were refused before they were served.', [
       'reason',
     ]);
-    tallied('auth_total', 'Credentials that were checked.', ['kind', 'outcome'], this.#authentications);
+    this.#authentications = counter('auth_total', 'Credentials that were checked.', ['kind', 'outcome']);
     this.#rateLimited = counter('rate_limited_total', 'Requests that a rate limit has refused.', ['limit']);
   }
 
   onRequest({ method, route = '_other', status, seconds, stream }: ClosedRequest): void {
-    const known = this.#requestsOf(method, route, status === undefined ? 'aborted' : `${Math.floor(status / 100)}xx`);
-    known.count += 1;
-    if (stream !== undefined) return;
-    known.durations ??= this.#duration.add(known.labels);
-    known.durations.observe(seconds);
-  }
-
-  #requestsOf(given: string, route: string, status: string): RouteRequests {
-    const method = methods.has(given) ? given : '_other';
-    const key = `${method} ${status} ${route}`;
-    let known = this.#byRoute.get(key);
-    if (known === undefined) {
-      known = { labels: { method, route, status }, count: 0, durations: undefined };
-      this.#byRoute.set(key, known);
-    }
-    return known;
+    const labels = {
+      method: methods.has(method) ? method : '_other',
+      route,
+      status: status === undefined ? 'aborted' : `${Math.floor(status / 100)}xx`,
+    };
+    this.#requests.inc(labels);
+    if (stream === undefined) this.#duration.observe(labels, seconds);
   }
 
   onStream(mode: StreamMode): void {
@@ -130,10 +91,7 @@ export class RequestMetrics implements TrafficObserver {
   }
 
   onAuthentication(kind: string, outcome: 'accepted' | 'refused'): void {
-    const key = `${kind} ${outcome}`;
-    const known = this.#authentications.get(key);
-    if (known !== undefined) known.count += 1;
-    else this.#authentications.set(key, { labels: { kind, outcome }, count: 1 });
+    this.#authentications.inc({ kind, outcome });
   }
 
   onRateLimited(limit: string): void {

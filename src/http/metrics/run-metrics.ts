@@ -1,12 +1,12 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-import type { OpenRuns, RunRow } from '../../core/store.ts';
-import { otherAgents } from '../../engine/counts.ts';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { errorTable } from '../../core/errors.ts';
+import type { OpenRuns } from '../../core/ports/run-lists.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
 import { madeAt } from '../../engine/ids.ts';
 import type { EndedRun, EngineObserver } from '../../engine/observers.ts';
-import type { EngineLoad } from '../../engine/runs/load.ts';
+import { type EngineLoad, otherAgents } from '../../engine/runs/load.ts';
+import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
-import { AgentRuns, type RunHistograms } from './agent-runs.ts';
-import { PlainHistogram } from './plain-histogram.ts';
 
 export interface RunMetricsOptions {
   readonly registry: Registry;
@@ -33,12 +33,17 @@ const firstPartSeconds = [
 const partSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const awaitSeconds = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400, 259_200, 604_800];
 
-/** The metrics of runs. A run is observed once, at its end; all else is copied from plain numbers for a scrape. */
+/** The metrics of runs. A run is observed once, at its end. What the engine counts is copied for each scrape. */
 export class RunMetrics implements EngineObserver {
   readonly #isHosted: (agent_name: string) => boolean;
   readonly #total: Counter<'agent' | 'outcome' | 'error_code'>;
-  readonly #byAgent = new Map<string, AgentRuns>();
-  readonly #histograms: RunHistograms;
+  /** Agents that have all their series: a counter that begins with zero shows its first increase. */
+  readonly #known = new Set<string>();
+  readonly #duration: Histogram<'agent' | 'outcome'>;
+  readonly #firstPart: Histogram<'agent'>;
+  readonly #perPart: Histogram<'agent'>;
+  readonly #queue: Histogram<'agent'>;
+  readonly #awaits: Histogram<'agent'>;
   readonly #tokens: Counter<'agent'>;
   readonly #diverged: Counter<'agent'>;
   readonly #parts: Counter<'agent'>;
@@ -54,8 +59,8 @@ export class RunMetrics implements EngineObserver {
     const registers = [registry];
     const counter = (name: string, help: string): Counter<'agent'> =>
       new Counter({ name: `rivulet_${name}`, help, labelNames: ['agent'], registers });
-    const histogram = (name: string, help: string, buckets: number[], labels: string[] = []): PlainHistogram =>
-      new PlainHistogram({ name: `rivulet_${name}`, help, labelNames: ['agent', ...labels], buckets, registers });
+    const histogram = (name: string, help: string, buckets: number[]): Histogram<'agent'> =>
+      new Histogram({ name: `rivulet_${name}`, help, labelNames: ['agent'], buckets, registers });
     const gauge = (name: string, help: string): Gauge<'state'> =>
       new Gauge({ name: `rivulet_${name}`, help, labelNames: ['state'], registers });
     this.#total = new Counter({
@@ -64,19 +69,21 @@ export class RunMetrics implements EngineObserver {
       labelNames: ['agent', 'outcome', 'error_code'],
       registers,
     });
-    this.#histograms = {
-      duration: histogram('run_duration_seconds', 'Time that a run was at work; its awaits do not count.', runSeconds, [
-        'outcome',
-      ]),
-      firstPart: histogram(
-        'time_to_first_part_seconds',
-        'Time from the creation of a run to its first part.',
-        firstPartSeconds,
-      ),
-      perPart: histogram('time_per_part_seconds', 'Mean time between two parts of a run.', partSeconds),
-      queue: histogram('queue_seconds', 'Time from the creation of a run to its start.', firstPartSeconds),
-      awaits: histogram('await_seconds', 'Time from a question of a run to its reply.', awaitSeconds),
-    };
+    this.#duration = new Histogram({
+      name: 'rivulet_run_duration_seconds',
+      help: 'Time that a run was at work; its awaits do not count.',
+      labelNames: ['agent', 'outcome'],
+      buckets: runSeconds,
+      registers,
+    });
+    this.#firstPart = histogram(
+      'time_to_first_part_seconds',
+      'Time from the creation of a run to its first part.',
+      firstPartSeconds,
+    );
+    this.#perPart = histogram('time_per_part_seconds', 'Mean time between two parts of a run.', partSeconds);
+    this.#queue = histogram('queue_seconds', 'Time from the creation of a run to its start.', firstPartSeconds);
+    this.#awaits = histogram('await_seconds', 'Time from a question of a run to its reply.', awaitSeconds);
     this.#tokens = counter('tokens_total', 'Tokens of ended runs: as reported by the agent, otherwise the parts.');
     this.#diverged = counter(
       'replays_diverged_total',
@@ -91,19 +98,28 @@ export class RunMetrics implements EngineObserver {
     this.#here = gauge('node_runs', 'Runs in the memory of this node.');
   }
 
-  onRunEnded(run: EndedRun): void {
-    this.#of(run.row.agent_name).onEnded(run);
+  onRunEnded({ row, error, work }: EndedRun): void {
+    const agent = this.#labelOf(row.agent_name);
+    const { outcome, error_code } = endingOf(row.status, error);
+    this.#total.inc({ agent, outcome, error_code });
+    if (work === undefined) return;
+    // Sums of fractions may end a little below zero.
+    this.#tokens.inc({ agent }, Math.max(0, work.tokens));
+    this.#duration.observe({ agent, outcome }, work.seconds);
+    if (work.queued !== undefined) this.#queue.observe({ agent }, work.queued);
+    if (work.firstPart !== undefined) this.#firstPart.observe({ agent }, work.firstPart);
+    if (work.perPart !== undefined) this.#perPart.observe({ agent }, work.perPart);
   }
 
   onRunParked({ agent_name }: RunRow): void {
-    this.#of(agent_name).diverged += 1;
+    this.#diverged.inc({ agent: this.#labelOf(agent_name) });
   }
 
   onReply(agent_name: string, seconds: number): void {
-    this.#of(agent_name).onReply(seconds);
+    this.#awaits.observe({ agent: this.#labelOf(agent_name) }, seconds);
   }
 
-  /** Copies the plain numbers. `open` is undefined where the store did not answer. */
+  /** Copies what the engine has counted. `open` is undefined where the store did not answer. */
   fill({ agents, working, awaiting }: EngineLoad, open: readonly OpenRuns[] | undefined): void {
     for (const counter of [this.#parts, this.#events, this.#reentries, this.#refused]) counter.reset();
     for (const [agent, { parts, events, reentries, fenced }] of agents) {
@@ -111,14 +127,6 @@ export class RunMetrics implements EngineObserver {
       this.#events.inc({ agent }, events);
       this.#reentries.inc({ agent }, reentries);
       this.#refused.inc({ agent }, fenced);
-    }
-    for (const counter of [this.#total, this.#tokens, this.#diverged]) counter.reset();
-    for (const [agent, { endings, tokens, diverged }] of this.#byAgent) {
-      for (const { outcome, error_code, count } of endings.values()) {
-        this.#total.inc({ agent, outcome, error_code }, count);
-      }
-      this.#tokens.inc({ agent }, tokens);
-      this.#diverged.inc({ agent }, diverged);
     }
     this.#fillStates({ working, awaiting }, open);
   }
@@ -141,12 +149,30 @@ export class RunMetrics implements EngineObserver {
     for (const [state, since] of oldest) this.#oldest.set({ state }, (now - since) / 1000);
   }
 
-  #of(agent_name: string): AgentRuns {
-    const known = this.#byAgent.get(agent_name);
-    if (known !== undefined) return known;
-    if (agent_name !== otherAgents && !this.#isHosted(agent_name)) return this.#of(otherAgents);
-    const runs = new AgentRuns(agent_name, this.#histograms);
-    this.#byAgent.set(agent_name, runs);
-    return runs;
+  /** The label of an agent. An agent that this process does not host has a common one. */
+  #labelOf(agent_name: string): string {
+    if (this.#known.has(agent_name)) return agent_name;
+    if (agent_name !== otherAgents && !this.#isHosted(agent_name)) return this.#labelOf(otherAgents);
+    const labels = { agent: agent_name };
+    for (const counter of [this.#tokens, this.#diverged]) counter.inc(labels, 0);
+    for (const one of [this.#firstPart, this.#perPart, this.#queue, this.#awaits]) one.zero(labels);
+    this.#known.add(agent_name);
+    return agent_name;
   }
+}
+
+const timedOut = new Set(['await_timeout', 'run_timeout', 'idle_timeout']);
+const interrupted = new Set(['run_interrupted', 'recovery_exhausted', 'store_failed']);
+
+/**
+ * How a run ended, where time-outs and failures of the server are told apart from other failures. The code is a row of the
+ * table of errors, `_other` for an error of an agent, and empty without an error.
+ */
+function endingOf(status: RunStatus, error: ErrorBody | undefined): { outcome: string; error_code: string } {
+  const reason = error?.data?.reason;
+  const isOwn = typeof reason === 'string' && Object.hasOwn(errorTable, reason);
+  const error_code = error === undefined ? '' : isOwn ? reason : '_other';
+  if (status === 'completed' || status === 'cancelled') return { outcome: status, error_code };
+  const outcome = timedOut.has(error_code) ? 'timed_out' : interrupted.has(error_code) ? 'interrupted' : 'failed';
+  return { outcome, error_code };
 }

@@ -1,8 +1,7 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-import type { PendingDeliveries } from '../../core/outbox.ts';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { PendingDeliveries } from '../../core/ports/outbox.ts';
 import { madeAt } from '../../engine/ids.ts';
 import type { DeliveryOutcome, EngineObserver } from '../../engine/observers.ts';
-import { PlainHistogram, type Series } from './plain-histogram.ts';
 
 const deliverySeconds = [0.1, 0.5, 1, 5, 30, 300, 1_800, 3_600, 14_400, 43_200, 86_400, 259_200];
 
@@ -10,12 +9,12 @@ const deliverySeconds = [0.1, 0.5, 1, 5, 30, 300, 1_800, 3_600, 14_400, 43_200, 
 export class WebhookMetrics implements EngineObserver {
   readonly #deliveries: Counter<'outcome'>;
   readonly #switchedOff: Counter;
-  readonly #seconds: Readonly<Record<DeliveryOutcome, Series>>;
+  readonly #seconds: Histogram<'outcome'>;
   readonly #pending: Gauge;
   readonly #oldest: Gauge;
 
   constructor(registry: Registry) {
-    const rest = { labelNames: ['outcome'], registers: [registry] };
+    const rest = { labelNames: ['outcome'] as const, registers: [registry] };
     this.#deliveries = new Counter({
       name: 'rivulet_webhook_deliveries_total',
       help: 'Attempts to deliver a webhook. failed: no other attempt follows; refused: none was made, the URL is off.',
@@ -28,17 +27,13 @@ export class WebhookMetrics implements EngineObserver {
       help: 'URLs that get no more webhooks, because all attempts of days have failed.',
       registers: [registry],
     });
-    const histogram = new PlainHistogram({
+    this.#seconds = new Histogram({
       name: 'rivulet_webhook_delivery_seconds',
       help: 'Time from the change that a webhook reports to the end of an attempt.',
       buckets: deliverySeconds,
       ...rest,
     });
-    this.#seconds = {
-      delivered: histogram.add({ outcome: 'delivered' }),
-      retried: histogram.add({ outcome: 'retried' }),
-      failed: histogram.add({ outcome: 'failed' }),
-    };
+    for (const outcome of ['delivered', 'retried', 'failed']) this.#seconds.zero({ outcome });
     const gauge = (name: string, help: string): Gauge =>
       new Gauge({ name: `rivulet_webhook_${name}`, help, registers: [registry] });
     this.#pending = gauge('pending', 'Webhooks of the store that wait for an attempt; counted up to 10,000.');
@@ -60,7 +55,7 @@ export class WebhookMetrics implements EngineObserver {
 
   onDelivery(outcome: DeliveryOutcome, seconds: number): void {
     this.#deliveries.inc({ outcome });
-    this.#seconds[outcome].observe(seconds);
+    this.#seconds.observe({ outcome }, seconds);
   }
 
   onDeliveryRefused(): void {

@@ -1,5 +1,5 @@
 import { tokenHead } from '../../core/encode.ts';
-import type { Batch } from '../../core/store.ts';
+import type { Batch } from '../../core/ports/run-store.ts';
 import type { Source } from './writer.ts';
 
 /** Lines that are held back at most; a token more, and all are read. */

@@ -1,6 +1,6 @@
 import { roomForOne } from '../../core/collections.ts';
 import { fail } from '../../core/errors.ts';
-import type { Batch } from '../../core/store.ts';
+import type { Batch } from '../../core/ports/run-store.ts';
 import { type Piece, toPieces } from './frames.ts';
 
 /**
@@ -42,7 +42,7 @@ export const frameId = (n: number, index: number, count: number): string =>
 
 /** The place after the frame that an id of `frameId` names. @throws RivuletError `cursor_invalid` */
 export function afterFrame(name: string, id: string): Position {
-  const [, event, frames] = /^(\d{1,15})(?:\.(\d{1,4}))?$/.exec(id) ?? [];
+  const [, event, frames] = /^(\d{1,15})(?:\.(\d{1,6}))?$/.exec(id) ?? [];
   if (event === undefined) throw fail('cursor_invalid', name, id.slice(0, 100));
   const place = frames === undefined ? after(Number(event)) : { event: Number(event), frames: Number(frames) };
   return { ...place, name };

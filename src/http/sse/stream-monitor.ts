@@ -1,8 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { UnorderedSet } from '../../core/collections.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Counts, UnorderedSet } from '../../core/collections.ts';
 import { fail, type RivuletError } from '../../core/errors.ts';
 import { ownerOf } from '../../core/principal.ts';
-import type { HttpLimits } from '../limits.ts';
+import type { HttpLimits } from '../limits/limits.ts';
 import type { StreamMode, TrafficObserver } from '../traffic.ts';
 
 interface StreamMonitorOptions extends Pick<HttpLimits, 'heartbeat' | 'maxStreams' | 'streamsPerOwner'> {
@@ -17,6 +17,8 @@ interface Stream {
   written: number;
   /** Checks since a byte was written. */
   idle: number;
+  /** Whether a review has ended it. One whose client does not read stays open until it is dropped. */
+  withdrawn: boolean;
 }
 
 /** Milliseconds between two checks at most: a heartbeat is late by as much. */
@@ -35,9 +37,7 @@ export class StreamMonitor {
   readonly #mostIdle: number;
   readonly #interval: number;
   readonly #streams = new UnorderedSet<Stream>();
-  readonly #byOwner = new Map<string, number>();
-  /** Streams that a review has ended; one whose client does not read stays open until it is dropped. */
-  readonly #withdrawn = new WeakSet<Stream>();
+  readonly #byOwner = new Counts();
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
 
@@ -59,7 +59,7 @@ export class StreamMonitor {
 
   /** Whether an owner has as many open streams as it may have. */
   isFullFor(owner: string | null): boolean {
-    return owner !== null && this.#streamsPerOwner > 0 && this.#ofOwner(owner) >= this.#streamsPerOwner;
+    return owner !== null && this.#streamsPerOwner > 0 && this.#byOwner.of(owner) >= this.#streamsPerOwner;
   }
 
   /** @throws RivuletError `too_many_streams`, `too_many_own_streams` where a limit is reached */
@@ -78,13 +78,13 @@ export class StreamMonitor {
     const owner = principal === undefined ? null : ownerOf(principal);
     // Others may have opened since this one was admitted: its client comes back.
     const isTooMany = this.isFullFor(owner);
-    const remove = this.#streams.add({ reply, end, written: 0, idle: 0 });
-    this.#count(owner, 1);
+    const remove = this.#streams.add({ reply, end, written: 0, idle: 0, withdrawn: false });
+    if (owner !== null) this.#byOwner.add(owner, 1);
     if (this.#ended || isTooMany) end();
     this.#timer ??= setInterval(() => this.#check(), this.#interval).unref();
     return () => {
       remove();
-      this.#count(owner, -1);
+      if (owner !== null) this.#byOwner.add(owner, -1);
     };
   }
 
@@ -100,11 +100,11 @@ export class StreamMonitor {
   /** Ends the streams whose requests do not pass: their credentials were withdrawn, or have expired. */
   review(holds: (request: FastifyRequest) => boolean | Promise<boolean>): void {
     for (const stream of this.#streams.all()) {
-      if (this.#withdrawn.has(stream)) continue;
+      if (stream.withdrawn) continue;
       const { request, raw } = stream.reply;
       const settle = (isIn: boolean): void => {
         if (isIn || raw.destroyed || raw.writableEnded) return;
-        this.#withdrawn.add(stream);
+        stream.withdrawn = true;
         this.#traffic.onStreamDropped('unauthenticated');
         stream.end(fail('unauthenticated', 'The credentials of this stream were withdrawn, or have expired'));
       };
@@ -112,17 +112,6 @@ export class StreamMonitor {
       if (held instanceof Promise) void held.then(settle);
       else settle(held);
     }
-  }
-
-  #ofOwner(owner: string): number {
-    return this.#byOwner.get(owner) ?? 0;
-  }
-
-  #count(owner: string | null, more: number): void {
-    if (owner === null) return;
-    const count = this.#ofOwner(owner) + more;
-    if (count > 0) this.#byOwner.set(owner, count);
-    else this.#byOwner.delete(owner);
   }
 
   #check(): void {
@@ -149,4 +138,17 @@ export class StreamMonitor {
     stream.written = stream.reply.raw.socket?.bytesWritten ?? stream.written;
     stream.idle = 0;
   }
+}
+
+/** Milliseconds between two looks at the credentials of all open streams. */
+const reviewInterval = 1_000;
+
+/** Ends open streams whose credentials hold no more. One timer serves all streams. */
+export function reviewStreams(
+  app: FastifyInstance,
+  monitor: StreamMonitor,
+  holds: (request: FastifyRequest) => boolean | Promise<boolean>,
+): void {
+  const timer = setInterval(() => monitor.review(holds), reviewInterval).unref();
+  app.addHook('onClose', async () => clearInterval(timer));
 }

@@ -3,8 +3,8 @@ import type { FastifyReply } from 'fastify';
 import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../../core/encode.ts';
 import type { RivuletError } from '../../core/errors.ts';
-import { answerTo } from '../errors.ts';
-import { onceClosed } from '../once-closed.ts';
+import { answerTo } from '../requests/errors.ts';
+import { onceClosed } from '../requests/once-closed.ts';
 import type { StreamMode } from '../traffic.ts';
 import type { Piece } from './frames.ts';
 import type { StreamMonitor } from './stream-monitor.ts';
@@ -29,7 +29,7 @@ export interface OneStream {
    * How the response ends, in a protocol whose clients take a clean end for the end of the run: with a last text, or by
    * breaking the connection. Default: a clean end, after an error event if reading has failed.
    */
-  readonly ending?: (error: unknown) => Ending;
+  readonly ending?: ((error: unknown) => Ending) | undefined;
 }
 
 export type Ending = 'break' | { readonly text: string };

@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
-import { onceClosed } from '../once-closed.ts';
+import { onceClosed } from '../requests/once-closed.ts';
 import { FairScheduler } from './fair-scheduling.ts';
 import { Piece } from './frames.ts';
 

@@ -3,9 +3,8 @@ import { basename, join } from 'node:path';
 import MiniSearch from 'minisearch';
 import type { Plugin } from 'vite';
 import { escapeHtml, type Picture, pageHtml, rootOf } from './page-html.ts';
-import { type GuidePage, pathOf, readGuide } from './page-list.ts';
-import { headingsOf, sectionsOf } from './page-sections.ts';
-import { indexOptions } from './section-index.ts';
+import { type GuidePage, headingsOf, pathOf, readGuide, sectionsOf } from './pages.ts';
+import { indexOptions } from './search.ts';
 
 const template = 'guide.html';
 

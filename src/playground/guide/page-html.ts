@@ -1,7 +1,6 @@
 import { parser, Renderer, type Tokens } from 'marked';
-import { highlight } from '../highlighter.ts';
-import { type GuidePage, linkedFile, pathOf } from './page-list.ts';
-import { Anchors, textOf } from './page-sections.ts';
+import { highlight } from '../conversation/highlighter.ts';
+import { Anchors, type GuidePage, linkedFile, pathOf, textOf } from './pages.ts';
 
 type Tree = NonNullable<ReturnType<typeof highlight>>['children'][number];
 

@@ -1,7 +1,6 @@
 import type { CredentialKind } from '../../http/auth/authenticate.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
-import { extension } from './extension.ts';
-import { version } from './negotiation.ts';
+import { extension, version } from './negotiation.ts';
 
 /** What cards say of the server. */
 export interface CardOptions {

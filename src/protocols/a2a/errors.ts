@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Answer } from '../../http/errors.ts';
+import type { Answer } from '../../http/requests/errors.ts';
 import { contentTypeFor } from './negotiation.ts';
 
 /** An error as clients read it: a status for HTTP, its name in gRPC, and a code for JSON-RPC. */

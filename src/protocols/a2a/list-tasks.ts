@@ -1,13 +1,13 @@
 import { fail } from '../../core/errors.ts';
 import { expectedTime } from '../../core/messages.ts';
-import type { StatusPosition } from '../../core/store.ts';
+import type { StatusPosition } from '../../core/ports/run-lists.ts';
 import type { Access } from '../../engine/access.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
-import { utcOf } from '../../schema/formats.ts';
+import { utcOf, uuidPattern } from '../../schema/formats.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { ListTasksRequest } from './request.ts';
-import type { Task } from './task.ts';
-import type { Tasks } from './tasks.ts';
+import type { Tasks } from './stored-tasks.ts';
+import type { Task } from './task-object.ts';
 
 const defaultPageSize = 50;
 
@@ -71,10 +71,11 @@ function sinceOf(time = ''): string | undefined {
 const tokenOf = ({ status_at, run_id }: StatusPosition): string =>
   Buffer.from(`${status_at} ${run_id}`).toString('base64url');
 
+const position = new RegExp(`^([\\dT:.Z-]{20,35}) (${uuidPattern})$`);
+
 function positionIn(token: string): StatusPosition | undefined {
   if (token === '') return undefined;
-  const [, status_at, run_id] =
-    /^([\dT:.Z-]{20,35}) ([\da-f-]{36})$/.exec(Buffer.from(token, 'base64url').toString()) ?? [];
+  const [, status_at, run_id] = position.exec(Buffer.from(token, 'base64url').toString()) ?? [];
   if (status_at !== undefined && run_id !== undefined) return { status_at, run_id };
   throw fail('validation_failed', 'pageToken', 'expected the nextPageToken of the page before');
 }

@@ -4,7 +4,8 @@ import { fail, RivuletError } from '../../core/errors.ts';
 import { hasScope, type Scope } from '../../core/principal.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
-import type { Responder } from '../../http/respond.ts';
+import { nameRun, type Responder } from '../../http/requests/respond.ts';
+import { lastEventIdIn } from '../../http/requests/run-requests.ts';
 import { after, afterFrame, beginning, type Position } from '../../http/sse/projection.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import type { RunHeaders } from '../../schema/api.ts';
@@ -24,8 +25,8 @@ import {
 } from './push-configs.ts';
 import { CardRequest, ListTasksRequest, SendMessageRequest, TaskRequest } from './request.ts';
 import { send } from './send.ts';
-import { stateOf, type TaskExtent } from './task.ts';
-import type { Tasks } from './tasks.ts';
+import type { Tasks } from './stored-tasks.ts';
+import { stateOf, type TaskExtent } from './task-object.ts';
 
 /** What the operations of a server share. */
 export interface Service {
@@ -134,16 +135,11 @@ async function sendMessage({ responder, tasks }: Service, call: Call): Promise<o
   const asked = sendRequest(call.params);
   responder.admit(own, 'sync');
   const { run_id, after: seen } = await send(own, tasks, agentOf(call, asked), asked, call.headers);
-  begun(reply, run_id);
+  nameRun(reply, run_id);
   const { returnImmediately = false, ...extent } = asked.configuration ?? {};
   if (returnImmediately) return { task: await tasks.read(own, run_id, extentOf(extent)) };
   const run = await responder.collect(reply, own, run_id, { after: seen });
   return { task: await tasks.of(own, run_id, JSON.parse(run), extentOf(extent)) };
-}
-
-function begun(reply: FastifyReply, run_id: string): void {
-  reply.header('Run-ID', run_id);
-  reply.request.countedRun?.();
 }
 
 /** A stream until the task is settled. It begins with the task: a new one, or as it was when it got the reply. */
@@ -153,7 +149,7 @@ async function sendStreamingMessage({ responder, tasks }: Service, call: Call): 
   responder.admit(own, 'stream');
   const turn = await send(own, tasks, agentOf(call, asked), asked, call.headers);
   const { run_id, after: seen } = turn;
-  begun(reply, run_id);
+  nameRun(reply, run_id);
   const extent = extentOf(asked.configuration ?? {});
   const form = formOf(call);
   const projection = await tasks.projection(own, run_id, { ...form, ...extent });
@@ -193,7 +189,7 @@ async function subscribeToTask({ responder, tasks }: Service, call: Call): Promi
   const run_id = await tasks.find(own, agent, id);
   responder.admit(own, 'stream');
   const { last, final } = await endOf(own, run_id);
-  const cursor = call.cursors && headers['last-event-id'] ? String(headers['last-event-id']) : undefined;
+  const cursor = call.cursors ? lastEventIdIn({ headers }) : undefined;
   if (cursor === undefined && final) {
     throw fail('operation_unsupported', `Task ${run_id} is final: read it with GetTask`);
   }

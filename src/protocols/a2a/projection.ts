@@ -5,8 +5,7 @@ import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
-import { extension } from './extension.ts';
-import { stepOf, taskPartOf } from './parts.ts';
+import { extension } from './negotiation.ts';
 import {
   agentMessage,
   artifactId,
@@ -16,7 +15,8 @@ import {
   statusOf,
   type TaskStatus,
   taskOf,
-} from './task.ts';
+} from './task-object.ts';
+import { stepOf, taskPartOf } from './task-parts.ts';
 
 interface State {
   /** Artifacts that have begun. */
@@ -116,6 +116,10 @@ class Group {
   }
 
   add(event: Event): void {
+    if ('run' in event) {
+      this.#change(event.run);
+      return;
+    }
     switch (event.type) {
       case 'message.created':
         this.#close();
@@ -134,8 +138,7 @@ class Group {
       case 'error':
         return;
       default:
-        // An event of a newer server may have no run.
-        if ('run' in event) this.#change(event.run);
+        event satisfies never;
     }
   }
 

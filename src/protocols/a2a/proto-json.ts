@@ -1,7 +1,7 @@
 import { KindGuard, type TObject, type TSchema } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
 import { isObject } from '../../core/json.ts';
-import { unknownField, warning } from '../../http/unknown-fields.ts';
+import { unknownField, warning } from '../../http/requests/unknown-fields.ts';
 
 /**
  * The parameters of an operation under the names of its schema. As in the JSON of Protocol Buffers, a client

@@ -1,7 +1,7 @@
 import { sessionIdOf } from '../../core/principal.ts';
 import type { PushForm, ReportedChange } from '../../core/push-targets.ts';
 import type { RunStatus } from '../../schema/run.ts';
-import { type Conversation, stateOf, statusOf, type TaskStatus } from './task.ts';
+import { type Conversation, stateOf, statusOf, type TaskStatus } from './task-object.ts';
 
 export const pushFormName = 'a2a';
 

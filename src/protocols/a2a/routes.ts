@@ -3,8 +3,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { fail } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
-import { matchesEtag } from '../../http/negotiation.ts';
 import { named } from '../../http/plugin-name.ts';
+import { matchesEtag } from '../../http/requests/negotiation.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams } from '../../schema/api.ts';
 import { answerErrors, type ProtocolOptions, type RootOptions } from '../protocol.ts';
@@ -13,7 +13,7 @@ import { sendRestError } from './errors.ts';
 import { jsonRpcRoutes } from './json-rpc.ts';
 import { manifestOf, type Service } from './operations.ts';
 import { restRoutes } from './rest.ts';
-import { Tasks } from './tasks.ts';
+import { Tasks } from './stored-tasks.ts';
 
 /** A2A: an agent is an address with a card, a run is a task. */
 export const a2aRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {

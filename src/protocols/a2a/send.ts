@@ -1,19 +1,19 @@
 import { type ErrorName, fail, RivuletError } from '../../core/errors.ts';
-import { covers } from '../../core/messages.ts';
+import { covers } from '../../core/media-types.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { Access } from '../../engine/access.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
 import type { RunOptions } from '../../engine/runs/create.ts';
-import { runOptions } from '../../http/run-requests.ts';
+import { runOptions } from '../../http/requests/run-requests.ts';
 import type { RunHeaders } from '../../schema/api.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunDetails } from '../../schema/run.ts';
-import { isYesOrNo } from '../projector.ts';
+import { isYesOrNo } from '../part-kinds.ts';
 import type { Turn } from '../turns.ts';
-import { inputOf } from './parts.ts';
 import { createPushConfig, targetOf } from './push-configs.ts';
 import type { SendMessageRequest } from './request.ts';
-import type { Tasks } from './tasks.ts';
+import type { Tasks } from './stored-tasks.ts';
+import { inputOf } from './task-parts.ts';
 
 /**
  * Creates a run with a message, or answers the question of the one that the message names. A message that comes again,

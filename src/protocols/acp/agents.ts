@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import type { AccessOf } from '../../http/caller.ts';
+import type { AccessOf } from '../../http/requests/caller.ts';
 import type { ServerUrl } from '../../http/server-url.ts';
 import { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams, AgentsQuery, AgentsResponse, PingResponse } from '../../schema/api.ts';

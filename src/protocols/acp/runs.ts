@@ -3,14 +3,24 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../engine/access.ts';
 import type { AcceptedRun } from '../../engine/runs/create.ts';
-import type { AccessOf } from '../../http/caller.ts';
-import { readsStream } from '../../http/negotiation.ts';
-import { type Responder, sendJson } from '../../http/respond.ts';
-import { cursorIn, feedOf, listDiagnostics, listRuns, runOptions } from '../../http/run-requests.ts';
+import type { AccessOf } from '../../http/requests/caller.ts';
+import { readsStream } from '../../http/requests/negotiation.ts';
+import { jsonOf, nameRun, type Responder, sendJson } from '../../http/requests/respond.ts';
+import {
+  cursorIn,
+  feedOf,
+  lastEventIdIn,
+  listDiagnostics,
+  listRuns,
+  runOptions,
+} from '../../http/requests/run-requests.ts';
+import { changeFramesOf } from '../../http/sse/frames.ts';
+import { Pulled } from '../../http/sse/pulled.ts';
 import {
   DiagnosticsQuery,
   DiagnosticsResponse,
   EventsQuery,
+  RunAgainRequest,
   RunCreateRequest,
   RunEventsResponse,
   RunHeaders,
@@ -169,7 +179,9 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
       if (!readsStream(request)) {
         return sendJson(reply, await listRuns(access(request), request.query));
       }
-      return responder.streamRuns(reply, access(request), ...feedOf(request.query, lastEventId(request)?.after ?? 0));
+      const feed = feedOf(request.query, lastEventId(request)?.after ?? 0);
+      const reader = await access(request).watchRuns(...feed);
+      return responder.pipe(reply, new Pulled(reader, () => reader.close()), changeFramesOf);
     },
   );
 
@@ -261,10 +273,10 @@ export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responde
       const run_id = request.params.run_id.toLowerCase();
       const { after, lastEventId } = request.query;
       const cursor = cursorOf(request, after, lastEventId);
-      if (readsStream(request)) {
-        return responder.stream(reply, access(request), run_id, { ...cursor, until: 'final' });
-      }
-      return responder.list(reply, access(request), run_id, cursor);
+      const own = access(request);
+      if (readsStream(request)) return responder.stream(reply, own, run_id, { ...cursor, until: 'final' });
+      const events = await own.stream(run_id, { ...cursor, until: 'now', keeps: false });
+      return sendJson(reply, jsonOf(events, '{"events":[', ']}'));
     },
   );
 };
@@ -286,8 +298,7 @@ async function goOn(
   { run_id, after: first }: AcceptedRun,
   cursor: NamedCursor,
 ): Promise<FastifyReply> {
-  reply.header('run-id', run_id);
-  reply.request.countedRun?.();
+  nameRun(reply, run_id);
   const outline = await outlineOf(own, run_id, cursor.after);
   const { end } = boundsAfter(outline, first);
   if (end !== undefined && cursor.after >= end && cursor.after <= outline.last) return reply.code(204).send();
@@ -300,8 +311,41 @@ const cursorOf = (request: Pick<FastifyRequest, 'headers'>, after = '0', lastId?
   lastEventId(request) ?? { after: cursorIn(lastId ? 'lastEventId' : 'after', lastId || after) };
 
 /** @throws RivuletError `cursor_invalid` */
-function lastEventId({ headers }: { headers: IncomingHttpHeaders }): NamedCursor | undefined {
-  const header = headers['last-event-id'];
+function lastEventId(request: { headers: IncomingHttpHeaders }): NamedCursor | undefined {
+  const id = lastEventIdIn(request);
   const name = 'Last-Event-ID';
-  return header === undefined || header === '' ? undefined : { after: cursorIn(name, String(header)), name };
+  return id === undefined ? undefined : { after: cursorIn(name, id), name };
 }
+
+/** Makes runs that repeat a part of another one. */
+export const againRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder; base: string }> = async (
+  app,
+  { access, responder, base },
+) => {
+  app.post(
+    '/runs/:run_id/again',
+    {
+      config: { scope: 'runs:write', work: 'creates' },
+      schema: {
+        operationId: 'runAgain',
+        summary: 'Run again from an event',
+        tags: ['runs'],
+        params: RunParams,
+        headers: RunHeaders,
+        body: RunAgainRequest,
+        response: { 202: Run, 403: ErrorBody, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody, 503: ErrorBody },
+      },
+      // A request without a body asks for the beginning.
+      preValidation: async (request) => {
+        request.body ??= {};
+      },
+    },
+    async (request, reply) => {
+      const { params, body, headers } = request;
+      const own = access(request);
+      const begun = await own.again(params.run_id.toLowerCase(), body.after ?? 0, runOptions(headers));
+      reply.header('location', `${base}/runs/${begun.run_id}`);
+      return responder.respond(reply, own, begun, 'async');
+    },
+  );
+};

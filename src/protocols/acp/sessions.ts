@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { AccessOf } from '../../http/caller.ts';
-import { OwnerQuery, ResourceParams, SessionParams } from '../../schema/api.ts';
+import type { AccessOf } from '../../http/requests/caller.ts';
+import { ErasedData, OwnerQuery, ResourceParams, SessionParams } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 import { Session } from '../../schema/session.ts';
 
-/** Reads and deletes sessions. */
+/** Sessions, the messages and states to which their URLs point, and all data of a caller. */
 export const sessionRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = async (app, { access }) => {
   // Two paths: the text of the public specification has one, and its clients use the other.
   for (const [url, operationId, summary] of [
@@ -51,10 +51,7 @@ export const sessionRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = as
       return reply.code(204).send();
     },
   );
-};
 
-/** The messages and states to which the URLs of sessions point. */
-export const resourceRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = async (app, { access }) => {
   app.get(
     '/resources/:resource_id',
     {
@@ -75,5 +72,20 @@ export const resourceRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf }> = a
       const { content_type, body } = await access(request).resource(request.params.resource_id.toLowerCase());
       return reply.type(content_type).send(body);
     },
+  );
+
+  app.delete(
+    '/principals/me/data',
+    {
+      config: { scope: 'sessions:write' },
+      schema: {
+        operationId: 'erasePrincipal',
+        summary: 'Erase all runs, sessions and other data of the caller',
+        tags: ['service'],
+        querystring: OwnerQuery,
+        response: { 200: ErasedData, 409: ErrorBody, 422: ErrorBody },
+      },
+    },
+    (request) => access(request).erase(request.query.owner),
   );
 };

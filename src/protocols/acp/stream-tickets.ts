@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { StreamTickets } from '../../http/auth/stream-ticket.ts';
-import { addressWith, cookieWith } from '../../http/auth/ticket-transport.ts';
-import type { AccessOf } from '../../http/caller.ts';
+import { addressWith, cookieWith, type StreamTickets } from '../../http/auth/stream-ticket.ts';
+import type { AccessOf } from '../../http/requests/caller.ts';
 import { RunParams, StreamTicketQuery, StreamTicketResponse } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 

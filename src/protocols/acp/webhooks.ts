@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { Delivery } from '../../core/outbox.ts';
+import type { Delivery } from '../../core/ports/outbox.ts';
 import { ownerOf } from '../../core/principal.ts';
-import type { AccessOf } from '../../http/caller.ts';
-import type { WebhookSecrets } from '../../http/webhooks/secrets.ts';
+import type { WebhookSecrets } from '../../http/outbound/webhook-secrets.ts';
+import type { AccessOf } from '../../http/requests/caller.ts';
 import { RunParams } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 import {

@@ -2,7 +2,7 @@ import { isObject } from '../../core/json.ts';
 import type { AgentRequest, ClientTool } from '../../core/request.ts';
 import { isInterrupted } from '../../core/run-state.ts';
 import { FinishReason, type MessageInput, type MessagePart } from '../../schema/message.ts';
-import { objectIn } from '../projector.ts';
+import { objectIn } from '../part-kinds.ts';
 import { isSaid, type Part, type RunAgentInput, type Said, type Source } from './run-input.ts';
 
 // The request of a client as agents see it. The client holds the history, edits it and cuts it, so all of it is input.

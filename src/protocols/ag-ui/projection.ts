@@ -4,10 +4,11 @@ import { usageAfter } from '../../core/run-state.ts';
 import { type OpenCall, toolChange, withoutResult } from '../../core/tool-calls.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
-import type { Event } from '../../schema/event.ts';
+import type { Event, RunEvent } from '../../schema/event.ts';
 import type { FinishReason, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunUsage } from '../../schema/run.ts';
-import { isYesOrNo, kindOf } from '../projector.ts';
+import { isYesOrNo, kindOf } from '../part-kinds.ts';
+import { cancelledText } from '../replies.ts';
 
 /** What frames say of the request that they answer. */
 export interface AgUiRun {
@@ -99,6 +100,10 @@ class Group {
   }
 
   add(event: Event): void {
+    if ('run' in event) {
+      this.#run(event);
+      return;
+    }
     switch (event.type) {
       case 'message.created':
       case 'message.completed':
@@ -114,8 +119,7 @@ class Group {
       case 'error':
         return;
       default:
-        // An event of a newer server may have no run.
-        if ('run' in event) this.#run(event.type, event.run);
+        event satisfies never;
     }
   }
 
@@ -186,9 +190,12 @@ class Group {
         this.#close();
         this.#reasoning(known.text);
         return;
-      default:
+      case 'file':
+      case 'data':
         this.#custom('rivulet.part', part);
         return;
+      default:
+        known satisfies never;
     }
   }
 
@@ -232,9 +239,10 @@ class Group {
     this.#push({ type: 'CUSTOM', name, value });
   }
 
-  #run(type: string, run: Run): void {
+  #run(event: RunEvent): void {
+    const { run } = event;
     this.state = { ...this.state, run_id: run.run_id };
-    switch (type) {
+    switch (event.type) {
       case 'run.awaiting':
         if (run.await_request !== undefined) this.#ask(run.await_request, run);
         return;
@@ -252,9 +260,13 @@ class Group {
         this.#close('failed');
         this.#end({ ...runError(run.error ?? unnamed), ...this.#usageOf(run) });
         return;
-      default:
+      case 'run.created':
+      case 'run.in-progress':
         // The first event of a run, or of what follows a reply, reaches the client at once: it has an id to resume with.
         this.#begin();
+        return;
+      default:
+        event.type satisfies never;
     }
   }
 
@@ -269,7 +281,10 @@ class Group {
     const { modern, cancels = false } = this.#request;
     if (modern) this.#finish(run, { type: 'cancelled' });
     else if (cancels) this.#finish(run, undefined);
-    else this.#end({ type: 'RUN_ERROR', message: 'The run was cancelled.', code: 'cancelled', ...this.#usageOf(run) });
+    else {
+      const message = cancelledText(run.cancel_reason);
+      this.#end({ type: 'RUN_ERROR', message, code: 'cancelled', ...this.#usageOf(run) });
+    }
   }
 
   /**

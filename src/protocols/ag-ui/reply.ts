@@ -1,6 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
 import type { MessageInput } from '../../schema/message.ts';
+import { runPlaceIds } from '../run-place.ts';
 import { outlineOf, questionAt } from '../turns.ts';
 import { textIn } from './input-messages.ts';
 import { isSaid, type ResumeEntry, type RunAgentInput, type Said } from './run-input.ts';
@@ -17,7 +18,7 @@ export interface Answer {
   readonly isResult: boolean;
 }
 
-const idPattern = /^([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})\.(\d{1,15})$/;
+const questionIds = runPlaceIds('', '.');
 
 /**
  * The answer in a request: its `resume`, or the result of a client's tool as its last message.
@@ -42,8 +43,8 @@ export function answerIn({ resume = [], messages }: RunAgentInput): Answer | und
 }
 
 function questionOf(id: string): { run_id: string; n: number } | undefined {
-  const [, run_id, n] = idPattern.exec(id) ?? [];
-  return run_id === undefined ? undefined : { run_id, n: Number(n) };
+  const { run_id, n } = questionIds.in(id) ?? {};
+  return run_id === undefined || n === undefined ? undefined : { run_id, n };
 }
 
 function questionIn({ interruptId }: ResumeEntry): { run_id: string; n: number } {

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
+import { lastEventIdIn } from '../../http/requests/run-requests.ts';
 import { afterFrame, beginning, type Position } from '../../http/sse/projection.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';
@@ -94,7 +95,7 @@ export const agUiRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app
 };
 
 /** @throws RivuletError `cursor_invalid` */
-function lastEventId({ headers }: Pick<FastifyRequest, 'headers'>): Position | undefined {
-  const header = headers['last-event-id'];
-  return header === undefined || header === '' ? undefined : afterFrame('Last-Event-ID', String(header));
+function lastEventId(request: Pick<FastifyRequest, 'headers'>): Position | undefined {
+  const id = lastEventIdIn(request);
+  return id === undefined ? undefined : afterFrame('Last-Event-ID', id);
 }

@@ -4,16 +4,14 @@ import { fail, RivuletError } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { Access } from '../../engine/access.ts';
 import type { RunOptions } from '../../engine/runs/create.ts';
-import type { Responder } from '../../http/respond.ts';
-import { runOptions } from '../../http/run-requests.ts';
+import { nameRun, type Responder } from '../../http/requests/respond.ts';
+import { runOptions } from '../../http/requests/run-requests.ts';
 import { after, beginning, type Position, Projector } from '../../http/sse/projection.ts';
 import type { RunHeaders } from '../../schema/api.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { RunDetails } from '../../schema/run.ts';
-import { cancelOpen } from '../cancel.ts';
-import { atPlace } from '../reply-problem.ts';
-import { boundsAfter, boundsAt, outlineOf, type Turn } from '../turns.ts';
-import { placeIn } from './cursors.ts';
+import { atPlace, cancelOpen } from '../replies.ts';
+import { type Bounds, boundsAfter, boundsAt, type Outline, outlineOf, type Turn } from '../turns.ts';
 import { inputOf, requestOf } from './input-messages.ts';
 import { type AgUiRun, agUiFrames, runError } from './projection.ts';
 import { type Answer, answerIn, openQuestion } from './reply.ts';
@@ -133,8 +131,7 @@ export class RunStreams {
   #send(reply: FastifyReply, own: Access, sent: Sent): Promise<FastifyReply> {
     const { run_id, run, from, until = 'settled', lead = [], mode = 'run' } = sent;
     const { resumes = reply.request.headers['x-run-id'] !== undefined } = sent;
-    reply.header('Run-ID', run_id);
-    reply.request.countedRun?.();
+    nameRun(reply, run_id);
     return this.#responder.project(reply, own, run_id, {
       projection: agUiFrames(run),
       from,
@@ -248,4 +245,23 @@ async function transcriptAt(own: Access, run_id: string, run: AgUiRun, place: Po
     }
   }
   return transcript;
+}
+
+// A run of a client is a turn of a run here. It ends where the run settles.
+
+/** The place before the last frame of an event. */
+const beforeLast = (event: number): Position => ({ event, frames: -1 });
+
+/**
+ * Where a reader of a turn goes on. One that has its end gets the last frame again: the clients take a stream without
+ * one for a broken one.
+ * @throws RivuletError `cursor_invalid`
+ */
+export function placeIn({ last }: Outline, bounds: Bounds, cursor: Position | undefined): Position {
+  const { end } = bounds;
+  if (cursor !== undefined && cursor.event > last) throw fail('cursor_invalid', 'Last-Event-ID', String(cursor.event));
+  if (cursor === undefined) return end === undefined ? after(last) : beforeLast(end);
+  if (cursor.event < bounds.after) return after(bounds.after);
+  if (end === undefined || cursor.event < end) return cursor;
+  return cursor.event === end && cursor.frames < Number.POSITIVE_INFINITY ? cursor : beforeLast(end);
 }

@@ -2,23 +2,24 @@ import { fail, RivuletError } from '../../core/errors.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { Access } from '../../engine/access.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
-import { type Position, type Projection, Projector } from '../../http/sse/projection.ts';
+import { afterFrame, type Position, type Projection, Projector } from '../../http/sse/projection.ts';
 import type { RunSummary } from '../../schema/run.ts';
+import { runPlaceIds } from '../run-place.ts';
 import { startOf, type Turn } from '../turns.ts';
 
-/** The id of a turn for clients that count its chunks. */
-export const turnId = ({ run_id, after }: Turn): string => (after === 0 ? run_id : `${run_id}.${after}`);
+const turns = runPlaceIds('', '.');
 
-const runId = /^([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(?:\.(\d{1,15}))?$/i;
+/** The id of a turn for clients that count its chunks. */
+export const turnId = ({ run_id, after }: Turn): string => turns.of(run_id, after === 0 ? undefined : after);
 
 /**
  * The turn of an agent that an id names: the one itself, the first of a run, or that of the newest run of a chat. Undefined where there
  * is none.
  */
 export async function turnOf(own: Access, agent_name: string, id: string): Promise<Turn | undefined> {
-  const [, named, after] = runId.exec(id) ?? [];
-  if (named !== undefined && (await isOf(own, agent_name, named.toLowerCase()))) {
-    return { run_id: named.toLowerCase(), after: Number(after ?? 0) };
+  const named = turns.in(id.toLowerCase());
+  if (named !== undefined && (await isOf(own, agent_name, named.run_id))) {
+    return { run_id: named.run_id, after: named.n ?? 0 };
   }
   const [newest] = (await own.runs({ session_id: sessionIdFor(id), agent_name }, undefined, 1)).runs;
   if (newest === undefined) return undefined;
@@ -49,14 +50,11 @@ async function isOf(own: Access, agent_name: string, run_id: string): Promise<bo
   }
 }
 
-const cursor = /^([1-9]\d{0,14})\.(\d{1,6})$/;
-
-/** The place after the frame with an id. @throws RivuletError `cursor_invalid` */
+/** The place after the frame with an id, which has the number of its chunk. @throws RivuletError `cursor_invalid` */
 export function positionAfter(id: string): Position {
-  const [, event, frames] = cursor.exec(id) ?? [];
-  const name = 'Last-Event-ID';
-  if (event === undefined) throw fail('cursor_invalid', name, id.slice(0, 100));
-  return { event: Number(event), frames: Number(frames), name };
+  const place = afterFrame('Last-Event-ID', id);
+  if (place.event > 0 && Number.isFinite(place.frames)) return place;
+  throw fail('cursor_invalid', 'Last-Event-ID', id.slice(0, 100));
 }
 
 /**

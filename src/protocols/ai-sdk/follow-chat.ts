@@ -1,7 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
 import type { RunDetails, RunSummary } from '../../schema/run.ts';
-import { messageIdOf } from './parts.ts';
+import { messageIdOf } from './ui-parts.ts';
 
 const pageSize = 100;
 /** Runs that one request may remove. */

@@ -7,8 +7,8 @@ import { sessionIdFor } from '../../engine/ids.ts';
 import { isUuid } from '../../schema/formats.ts';
 import { MessageInput } from '../../schema/message.ts';
 import type { AwaitResumeInput } from '../../schema/run.ts';
-import { awaitTool, callIdOf } from './chunks.ts';
-import { partsOf, type UIPart } from './parts.ts';
+import { awaitTool, callIdOf } from './projection.ts';
+import { partsOf, type UIPart } from './ui-parts.ts';
 
 const open = { additionalProperties: true };
 

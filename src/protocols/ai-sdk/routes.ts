@@ -7,20 +7,19 @@ import { fail } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
 import { newId, sessionIdFor } from '../../engine/ids.ts';
 import type { AcceptedRun, RunOptions } from '../../engine/runs/create.ts';
-import type { Responder } from '../../http/respond.ts';
-import { runOptions } from '../../http/run-requests.ts';
+import { nameRun, type Responder } from '../../http/requests/respond.ts';
+import { lastEventIdIn, runOptions } from '../../http/requests/run-requests.ts';
 import { after, beginning, type Position } from '../../http/sse/projection.ts';
 import type { StreamMode } from '../../http/traffic.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import type { RunDetails } from '../../schema/run.ts';
 import { Uuid } from '../../schema/scalars.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';
-import { atPlace } from '../reply-problem.ts';
+import { atPlace } from '../replies.ts';
 import type { Turn } from '../turns.ts';
-import type { Open } from './chunks.ts';
 import { openTurnOf, positionAfter, positionAfterChunks, turnId, turnOf } from './cursors.ts';
 import { followChat } from './follow-chat.ts';
-import { endOf, uiStreamFor } from './projection.ts';
+import { endOf, type Open, uiStreamFor } from './projection.ts';
 import { ChatBody, type ChatRequest, chatReader } from './request.ts';
 import { transcriptOf, wantsApprovals } from './transcript.ts';
 
@@ -62,7 +61,6 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
       // A client that repeats the request of a stream that broke goes on as by GET.
       const cursor = headers['idempotency-key'] === undefined ? undefined : lastEventId(request);
       const turn = await begin(own, params.agent, chat, { ...runOptions(headers), repeats: cursor !== undefined });
-      reply.request.countedRun?.();
       if (cursor !== undefined) {
         return streamTurn(responder, reply, own, { turn, from: cursor, approvals, joins: true, mode: 'events' });
       }
@@ -152,8 +150,8 @@ function streamTurn(
   { turn, from, approvals, joins, mode }: TurnStream,
 ): Promise<FastifyReply> {
   const { run_id } = turn;
+  nameRun(reply, run_id);
   reply.headers({
-    'Run-ID': run_id,
     'x-vercel-ai-ui-message-stream': 'v1',
     'x-workflow-run-id': turnId(turn),
     'x-resumable-stream-id': run_id,
@@ -165,9 +163,9 @@ function streamTurn(
 }
 
 /** @throws RivuletError `cursor_invalid` */
-function lastEventId({ headers }: { headers: IncomingHttpHeaders }): Position | undefined {
-  const id = String(headers['last-event-id'] ?? '');
-  return id === '' ? undefined : positionAfter(id);
+function lastEventId(request: { headers: IncomingHttpHeaders }): Position | undefined {
+  const id = lastEventIdIn(request);
+  return id === undefined ? undefined : positionAfter(id);
 }
 
 const isSettled = ({ settled }: Open): boolean => settled !== undefined;

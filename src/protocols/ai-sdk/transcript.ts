@@ -1,11 +1,11 @@
 import { isObject } from '../../core/json.ts';
+import type { Batch } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { Batch } from '../../core/store.ts';
 import type { Access } from '../../engine/access.ts';
 import type { Message } from '../../schema/message.ts';
 import type { RunDetails, RunSummary } from '../../schema/run.ts';
-import { type Chunk, chunksOf, eventIn, finishOf, nothingOpen } from './chunks.ts';
-import { messageIdOf, type UIPart, uiPartsOf } from './parts.ts';
+import { type Chunk, chunksOf, eventIn, finishOf, nothingOpen } from './projection.ts';
+import { messageIdOf, type UIPart, uiPartsOf } from './ui-parts.ts';
 
 export interface UIMessage {
   readonly id: string;

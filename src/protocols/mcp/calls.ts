@@ -1,27 +1,25 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifyReply } from 'fastify';
-import { LRUCache } from 'lru-cache';
 import { fail, RivuletError } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import type { RunOptions } from '../../engine/runs/create.ts';
 import type { Signatures } from '../../http/auth/signatures.ts';
-import { listsValue } from '../../http/negotiation.ts';
-import { type Responder, sendJson } from '../../http/respond.ts';
-import { runOptions } from '../../http/run-requests.ts';
+import type { HttpLimits } from '../../http/limits/limits.ts';
+import { listsValue } from '../../http/requests/negotiation.ts';
+import { nameRun, type Responder, sendJson } from '../../http/requests/respond.ts';
+import { lastEventIdIn, runOptions } from '../../http/requests/run-requests.ts';
 import { after, beginning } from '../../http/sse/projection.ts';
 import type { RunHeaders } from '../../schema/api.ts';
-import { cancelOpen, isPassed } from '../cancel.ts';
-import { type Call, placeIn } from './call.ts';
-import { type Client, olderVersions } from './client.ts';
+import { cancelledText, cancelOpen, isPassed } from '../replies.ts';
+import { type Client, checkParamHeaders, olderVersions } from './client.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
+import { type Call, placeIn } from './event-ids.ts';
 import { RpcError, RpcId, type RpcNotification, type RpcRequest, type RpcResponse, resultOf } from './json-rpc.ts';
-import { checkParamHeaders } from './param-headers.ts';
 import { firstFrames, mcpFrames, type ProjectedCall } from './projection.ts';
-import { cancelOnceAsked, openQuestion } from './questions.ts';
-import { askedIn, requestState } from './request-state.ts';
+import { askedIn, cancelOnceAsked, notAnswered, openQuestion, requestIds, requestState } from './questions.ts';
 import { taskBegun } from './tasks.ts';
 import { failedResult } from './tool-result.ts';
 import { findTool, outputSchemaOf, runOf } from './tools.ts';
@@ -84,13 +82,12 @@ interface Answered {
 export interface CallParts {
   readonly responder: Responder;
   readonly signatures: Signatures;
+  readonly limits: Pick<HttpLimits, 'retry'>;
 }
 
 /** Calls of tools: runs, and the replies to what they ask. */
 export class Calls {
   readonly #parts: CallParts;
-  /** Why the reply to a question of these runs did not fit. */
-  readonly #refused = new LRUCache<string, string>({ max: maxRefused });
 
   constructor(parts: CallParts) {
     this.#parts = parts;
@@ -99,8 +96,8 @@ export class Calls {
   /** Begins a run, or goes on with one that has asked. */
   async call(calling: Calling): Promise<FastifyReply> {
     const { reply, own, client, request } = calling;
-    const eventId = reply.request.headers['last-event-id'] ?? '';
-    if (eventId !== '') return this.resume(reply, own, String(eventId), request.id);
+    const eventId = lastEventIdIn(reply.request);
+    if (eventId !== undefined) return this.resume(reply, own, eventId, request.id);
     const params = callIn(request);
     const manifest = findTool(own, params.name);
     const meta = params._meta ?? {};
@@ -123,8 +120,7 @@ export class Calls {
     const accepted = await own.create(run, { ...this.#optionsOf(calling, isTask), request: requestOf(params) });
     const { run_id, after: from } = accepted;
     if (!isTask) return this.#answer(reply, own, { ...answered, run_id, from });
-    reply.header('Run-ID', run_id);
-    reply.request.countedRun?.();
+    nameRun(reply, run_id);
     return reply.send(resultOf(request.id, taskBegun(own, accepted.run)));
   }
 
@@ -134,7 +130,7 @@ export class Calls {
     if (id !== undefined && id !== call.id) throw fail('cursor_invalid', 'Last-Event-ID', eventId.slice(0, 100));
     const agent = await own.check(run_id);
     this.#parts.responder.admit(own, 'stream');
-    reply.header('Run-ID', run_id);
+    nameRun(reply, run_id);
     const tool = own.tools().find(({ name }) => name === agent)?.metadata?.tool?.name ?? agent;
     return this.#stream(
       reply,
@@ -153,23 +149,24 @@ export class Calls {
 
   /** An older client's answer to a question in its stream. One that comes too late, or twice, is ignored. */
   async reply(own: Access, { id, result }: RpcResponse): Promise<void> {
-    const [, run_id, question] = /^([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}):(\d{1,15})$/.exec(String(id)) ?? [];
-    if (run_id === undefined || question === undefined) return;
+    const { run_id, n } = requestIds.in(String(id)) ?? {};
+    if (run_id === undefined || n === undefined) return;
+    const question = String(n);
     const asked = await openQuestion(own, run_id, question);
     if (asked === undefined) return;
     try {
       // A client without forms answers with an error: it gives no reply.
       const message = result === undefined ? undefined : replyOf(asked, checkReply(result));
-      if (message === undefined) return void (await cancelOpen(own, run_id, question));
+      if (message === undefined) return void (await cancelOpen(own, run_id, question, notAnswered));
       await own.resume(run_id, { id: question, message }, { channel: 'mcp' });
     } catch (error) {
       if (isPassed(error)) return;
       if (!isUnfit(error)) throw error;
-      // The client asks its user no more, and does not check the form itself: the call has to end. Its result says why where
-      // this process has its stream; the answer to the reply says it on any node.
-      this.#refused.set(run_id, error.message);
-      await cancelOpen(own, run_id, question);
-      throw new RpcError('invalidParams', unfitText(error.message), { status: 400 });
+      // The client asks its user no more, and does not check the form itself: the call has to end. Its result says why, and
+      // so does the answer to the reply.
+      const reason = `the reply to its question does not fit the form: ${error.message.replace(/\.$/, '')}`;
+      await cancelOpen(own, run_id, question, reason);
+      throw new RpcError('invalidParams', cancelledText(reason), { status: 400 });
     }
   }
 
@@ -186,7 +183,7 @@ export class Calls {
     const id = client.session === undefined ? undefined : callKey(client.session, request.id);
     const key = idempotency_key ?? id;
     // To close the stream is to cancel the call, unless the client comes back with the id of its last event.
-    const seconds = Math.max(minGrace, 2 * this.#parts.responder.retry) / 1_000;
+    const seconds = Math.max(minGrace, 2 * this.#parts.limits.retry) / 1_000;
     return {
       ...(client.modern && !isTask && { on_disconnect: `grace=${seconds}` as const }),
       ...options,
@@ -232,8 +229,9 @@ export class Calls {
     const message = replyOf(asked, input);
     if (message === undefined) {
       // Its reply may have come by another way since the question was read.
-      if (!(await cancelOpen(own, run_id, question))) throw fail('not_awaiting', run_id, 'past this question');
-      const result = failedResult('The question was not answered; the run is cancelled.', run_id);
+      if (!(await cancelOpen(own, run_id, question, notAnswered)))
+        throw fail('not_awaiting', run_id, 'past this question');
+      const result = failedResult(cancelledText(notAnswered), run_id);
       return reply.send(resultOf(request.id, { resultType: 'complete', ...result }));
     }
     this.#parts.responder.admit(own, 'stream');
@@ -250,8 +248,7 @@ export class Calls {
   async #answer(reply: FastifyReply, own: Access, answered: Answered): Promise<FastifyReply> {
     const { run_id, call, from } = answered;
     const { responder } = this.#parts;
-    reply.header('Run-ID', run_id);
-    reply.request.countedRun?.();
+    nameRun(reply, run_id);
     if (!call.asks) void cancelOnceAsked(own, run_id, from);
     const projection = mcpFrames(this.#projected(own, answered));
     const options = { after: from };
@@ -288,17 +285,11 @@ export class Calls {
       // Clients of earlier versions parse the data of each event.
       begins: client.modern || client.version === olderVersions[0],
       outputSchema: outputSchemaOf(own, agent),
-      whyCancelled: () => {
-        const problem = this.#refused.get(run_id);
-        return problem === undefined ? 'The run was cancelled.' : unfitText(problem);
-      },
       stateOf: (asked) => requestState(this.#parts.signatures, asked, tool, own.principal),
     };
   }
 }
 
-/** Refused replies whose reason is kept until the stream of the call has told it. */
-const maxRefused = 1_000;
 /** Milliseconds that a client has at least to come back. */
 const minGrace = 2_000;
 
@@ -311,8 +302,5 @@ const requestOf = ({ name }: CallParams): AgentRequest => ({ protocol: 'mcp', me
 
 const isUnfit = (error: unknown): error is RivuletError =>
   error instanceof RivuletError && error.kind === 'validation_failed';
-
-const unfitText = (problem: string): string =>
-  `The run is cancelled: the reply to its question does not fit the form: ${problem}`;
 
 const isReply = (input: unknown): input is ElicitResult => Value.Check(ElicitResult, input);

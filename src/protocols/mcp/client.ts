@@ -1,7 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { isObject } from '../../core/json.ts';
+import { toolHeadersIn } from '../../core/tool-headers.ts';
 import { newId } from '../../engine/ids.ts';
+import { uuidPattern } from '../../schema/formats.ts';
 import { RpcError, type RpcMessage } from './json-rpc.ts';
 
 // The protocol has two eras at one address. The modern one has no sessions: each request says what its client can do, in
@@ -49,7 +51,7 @@ const showsForms = ({ elicitation }: Capabilities): boolean =>
 export const sessionOf = (capabilities: Capabilities): string => `${newId()}${showsForms(capabilities) ? '' : noForms}`;
 
 const noForms = '.noforms';
-const sessionPattern = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?:\.noforms)?$/;
+const sessionPattern = new RegExp(`^${uuidPattern}(?:\\${noForms})?$`);
 
 /**
  * The client of a message. Without any sign of the modern era, it is an older one.
@@ -153,7 +155,7 @@ function checkName(
 }
 
 /** The text of a header that may have characters that headers cannot have. @throws RpcError */
-export function decoded(name: string, header: string): string {
+function decoded(name: string, header: string): string {
   const [, base64] = /^=\?base64\?(.*)\?=$/.exec(header) ?? [];
   if (base64 === undefined) return header;
   const bytes = Buffer.from(base64, 'base64');
@@ -161,4 +163,28 @@ export function decoded(name: string, header: string): string {
   return bytes.toString();
 }
 
-export const mismatch = (problem: string): RpcError => new RpcError('headerMismatch', problem, { status: 400 });
+const mismatch = (problem: string): RpcError => new RpcError('headerMismatch', problem, { status: 400 });
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Checks that the headers of a call repeat the arguments that its tool names. @throws RpcError */
+export function checkParamHeaders(headers: FastifyRequest['headers'], schema: Values, args: Values): void {
+  for (const { name, path } of toolHeadersIn(schema)) {
+    const header = `Mcp-Param-${name}`;
+    const sent = headers[header.toLowerCase()];
+    const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), args);
+    // Clients leave these out; so do they numbers that they cannot write exactly.
+    if (!isPrimitive(value) || (typeof value === 'number' && !Number.isSafeInteger(value))) continue;
+    const argument = `the argument ${path.join('.')}`;
+    if (sent === undefined) throw mismatch(`${header} is absent; send ${argument}`);
+    const text = decoded(header, String(sent).trim());
+    const isSame = typeof value === 'number' ? isNumber.test(text) && Number(text) === value : text === String(value);
+    if (!isSame) throw mismatch(`${header} is not ${argument} of the body`);
+  }
+}
+
+const isPrimitive = (value: unknown): value is string | number | boolean =>
+  ['string', 'number', 'boolean'].includes(typeof value);
+
+/** 42 and 42.0 are the same. */
+const isNumber = /^-?\d+(\.\d+)?$/;

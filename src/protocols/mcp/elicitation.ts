@@ -3,7 +3,7 @@ import { isObject } from '../../core/json.ts';
 import { questionText } from '../../core/parts.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import type { AwaitRequest } from '../../schema/run.ts';
-import { isYesOrNo, jsonIn } from '../projector.ts';
+import { isYesOrNo, jsonIn } from '../part-kinds.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type ErrorName, RivuletError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { compile } from '../../core/validate.ts';
-import type { Answer } from '../../http/errors.ts';
+import type { Answer } from '../../http/requests/errors.ts';
 
 /** The id of a request; answers have it with the same type. */
 export const RpcId = Type.Union([Type.String({ maxLength: 200 }), Type.Integer()]);

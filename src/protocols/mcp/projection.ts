@@ -1,14 +1,16 @@
-import { endsMessage, flat, runEventOf, tokenIn, toLine } from '../../core/encode.ts';
+import { endsMessage, flat, tokenIn, toLine } from '../../core/encode.ts';
+import { cut } from '../../core/json.ts';
 import { hasResult } from '../../core/tool-calls.ts';
 import type { Projection } from '../../http/sse/projection.ts';
-import type { Event } from '../../schema/event.ts';
+import type { Event, RunEvent } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
-import { kindOf } from '../projector.ts';
-import { type Call, eventIds } from './call.ts';
+import { kindOf } from '../part-kinds.ts';
+import { cancelledText } from '../replies.ts';
 import { elicitOf } from './elicitation.ts';
+import { type Call, eventIds } from './event-ids.ts';
 import { errorOf, RpcError, resultOf } from './json-rpc.ts';
-import { questionId } from './questions.ts';
+import { cannotAsk, questionId, requestIds } from './questions.ts';
 import { completedResult, errorText, failedResult } from './tool-result.ts';
 
 /** A call, and what is known of its tool and its caller. */
@@ -17,7 +19,6 @@ export interface ProjectedCall extends Call {
   /** Whether the client reads an event that has no data, with which a stream begins. */
   readonly begins: boolean;
   readonly outputSchema: Readonly<Record<string, unknown>> | undefined;
-  readonly whyCancelled: () => string;
   /** What the client gives back with its reply to a question. */
   readonly stateOf: (asked: { readonly run_id: string; readonly question: string }) => string;
 }
@@ -75,6 +76,7 @@ class Frames {
     if (token !== undefined) return this.#token(state, token, n, frames);
     if (endsMessage(line)) return state;
     const event: Event = JSON.parse(line);
+    if ('run' in event) return this.#run(state, event, n, frames);
     switch (event.type) {
       case 'message.created':
         return start;
@@ -84,10 +86,12 @@ class Frames {
       case 'generic':
         this.#report(textIn(event.generic), n, frames);
         return state;
+      case 'message.completed':
+      case 'error':
+        return state;
       default:
-        return 'run' in event && runEventOf(line) !== undefined
-          ? this.#run(state, event.type, event.run, n, frames)
-          : state;
+        event satisfies never;
+        return state;
     }
   }
 
@@ -125,11 +129,12 @@ class Frames {
 
   #report(message: string | undefined, n: number, frames: string[]): void {
     if (this.#progress === undefined) return;
-    frames.push(this.#progressFrame(n, message === undefined ? undefined : toLine(message.slice(0, maxLine))));
+    frames.push(this.#progressFrame(n, message === undefined ? undefined : toLine(cut(message, maxLine))));
   }
 
-  #run(state: CallState, type: string, run: Run, n: number, frames: string[]): CallState {
-    switch (type) {
+  #run(state: CallState, event: RunEvent, n: number, frames: string[]): CallState {
+    const { run } = event;
+    switch (event.type) {
       case 'run.created':
         frames.push(...firstFrames(this.#call, n));
         return start;
@@ -146,15 +151,18 @@ class Frames {
           n,
           frames,
         );
+      case 'run.cancelled':
+        return this.#answer(failedResult(cancelledText(run.cancel_reason), run.run_id), n, frames);
       default:
-        return this.#answer(failedResult(this.#call.whyCancelled(), run.run_id), n, frames);
+        event.type satisfies never;
+        return state;
     }
   }
 
   #ask(state: CallState, { run_id }: Run, asked: AwaitRequest, n: number, frames: string[]): CallState {
     const { asks, modern, stateOf } = this.#call;
     if (!asks && modern) return this.#refuse(n, frames);
-    if (!asks) return this.#answer(failedResult(cannotAsk, run_id), n, frames);
+    if (!asks) return this.#answer(failedResult(cancelledText(cannotAsk), run_id), n, frames);
     const question = questionId(asked);
     if (modern) {
       const requestState = stateOf({ run_id, question });
@@ -165,13 +173,13 @@ class Frames {
         'input_required',
       );
     }
-    frames.push(this.#frame(n, toLine({ jsonrpc: '2.0', id: `${run_id}:${question}`, ...elicitOf(asked) })));
+    frames.push(this.#frame(n, toLine({ jsonrpc: '2.0', id: requestIds.of(run_id, question), ...elicitOf(asked) })));
     return state;
   }
 
   /** A client of the modern era has to be told which capability it lacks. */
   #refuse(n: number, frames: string[]): CallState {
-    const error = new RpcError('missingCapability', cannotAsk, {
+    const error = new RpcError('missingCapability', cancelledText(cannotAsk), {
       status: 400,
       data: { requiredCapabilities: { elicitation: { form: {} } } },
     });
@@ -189,8 +197,6 @@ class Frames {
 }
 
 const failed = 'The run failed.';
-const cannotAsk =
-  'The agent asks a question, and this client has not declared that it can show forms (elicitation). The run is cancelled.';
 
 /** The text of an event of the agent's own that says how far it is. */
 const textIn = ({ kind, message }: Readonly<Record<string, unknown>>): string | undefined =>
@@ -201,5 +207,5 @@ function lineAfter(before: string, text: string): string {
   const lines = `${before}${text}`.split('\n');
   const last = lines.pop() ?? '';
   const line = last.trim() === '' ? `${lines.findLast((one) => one.trim() !== '') ?? ''}\n${last}` : last;
-  return line.slice(-maxLine);
+  return line.slice(-maxLine).replace(/^[\udc00-\udfff]/, '');
 }

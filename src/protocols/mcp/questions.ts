@@ -1,7 +1,18 @@
 import { runEventOf } from '../../core/encode.ts';
+import type { Principal } from '../../core/principal.ts';
 import type { Access } from '../../engine/access.ts';
+import type { Signatures } from '../../http/auth/signatures.ts';
 import type { AwaitRequest, RunDetails } from '../../schema/run.ts';
-import { cancelOpen } from '../cancel.ts';
+import { cancelOpen } from '../replies.ts';
+import { runPlaceIds } from '../run-place.ts';
+
+/** The ids of the requests by which older clients are asked within a stream. */
+export const requestIds = runPlaceIds('', ':');
+
+// Why a run is cancelled, as its final event has it.
+export const notAnswered = 'its question was not answered';
+export const cannotAsk =
+  'the agent asks a question, and this client has not declared that it can show forms (elicitation)';
 
 /** The id of a question within its run. */
 export const questionId = ({ id = '1' }: AwaitRequest): string => id;
@@ -20,9 +31,36 @@ export async function openQuestion(own: Access, run_id: string, question: string
 export async function cancelOnceAsked(own: Access, run_id: string, from: number): Promise<void> {
   try {
     for await (const { lines } of await own.stream(run_id, { after: from, until: 'settled', keeps: false })) {
-      if (runEventOf(lines.at(-1) ?? '') === 'awaiting') await cancelOpen(own, run_id);
+      if (runEventOf(lines.at(-1) ?? '') === 'awaiting') await cancelOpen(own, run_id, undefined, cannotAsk);
     }
   } catch {
     // The answer of the call has the error.
   }
+}
+
+// What a modern client gives back with the reply to a question: the run and the question, signed for the tool and the
+// caller, so that no other caller answers it.
+
+export interface Asked {
+  readonly run_id: string;
+  /** The id of the question within its run. */
+  readonly question: string;
+}
+
+const purpose = 'mcp question';
+const places = runPlaceIds('', '.');
+
+const textOf = ({ run_id, question }: Asked, tool: string, { id, kind }: Principal): string =>
+  JSON.stringify([run_id, question, tool, kind, id]);
+
+export const requestState = (signatures: Signatures, asked: Asked, tool: string, principal: Principal): string =>
+  `${places.of(asked.run_id, asked.question)}.${signatures.sign(purpose, textOf(asked, tool, principal))}`;
+
+/** The question of a state; undefined where the state is forged, or of another tool or caller. */
+export function askedIn(signatures: Signatures, state: string, tool: string, principal: Principal): Asked | undefined {
+  const [, place = '', signature = ''] = /^([\da-f.-]+)\.([\w-]{43})$/.exec(state) ?? [];
+  const { run_id, n } = places.in(place) ?? {};
+  if (run_id === undefined || n === undefined) return undefined;
+  const asked = { run_id, question: `${n}` };
+  return signatures.isSigned(purpose, textOf(asked, tool, principal), signature) ? asked : undefined;
 }

@@ -2,10 +2,15 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
+import { cut } from '../../core/json.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
-import { pathOf } from '../../http/errors.ts';
-import type { Work } from '../../http/work.ts';
+import type { Work } from '../../http/limits/work.ts';
+import { pathOf } from '../../http/requests/errors.ts';
+import { lastEventIdIn } from '../../http/requests/run-requests.ts';
+import { toPieces } from '../../http/sse/frames.ts';
+import { Pulled } from '../../http/sse/pulled.ts';
+import type { Ending } from '../../http/sse/stream.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';
 import { Calls, callIn } from './calls.ts';
@@ -83,9 +88,9 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app,
       schema: { hide: true },
     },
     async (request, reply) => {
-      const eventId = request.headers['last-event-id'];
-      if (eventId === undefined || eventId === '') throw notTaken(request, reply);
-      return server.calls.resume(reply, access(request), String(eventId));
+      const eventId = lastEventIdIn(request);
+      if (eventId === undefined) throw notTaken(request, reply);
+      return server.calls.resume(reply, access(request), eventId);
     },
   );
 };
@@ -154,7 +159,7 @@ class McpServer {
       case 'subscriptions/listen':
         return this.#listen(asked);
       default:
-        throw new RpcError('unknownMethod', `There is no method ${message.method.slice(0, 100)}`, { status: 404 });
+        throw new RpcError('unknownMethod', `There is no method ${cut(message.method, 100)}`, { status: 404 });
     }
   }
 
@@ -173,7 +178,7 @@ class McpServer {
       case 'ping':
         return this.#result(asked, {});
       default:
-        throw new RpcError('unknownMethod', `There is no method ${message.method.slice(0, 100)}`);
+        throw new RpcError('unknownMethod', `There is no method ${cut(message.method, 100)}`);
     }
   }
 
@@ -195,9 +200,12 @@ class McpServer {
     responder.admit(own, 'stream');
     const reader = await own.watchRuns({}, { limit: 1 });
     const frames = taskFrames({ own, id: message.id, taskIds, serverInfo: this.#serverInfo }, reader);
-    return responder.pipe(reply, frames, () => reader.close());
+    return responder.pipe(reply, new Pulled(frames, () => reader.close()), toPieces, endOrBreak);
   }
 }
+
+/** The last frame of a subscription ends it. Without that frame, the client has to see that the stream broke. */
+const endOrBreak = (error: unknown): Ending => (error === undefined ? { text: '' } : 'break');
 
 const cached = { ttlMs, cacheScope: 'private' };
 

@@ -1,13 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import { RivuletError } from '../../core/errors.ts';
+import { cut } from '../../core/json.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { Run, RunDetails, RunStatus } from '../../schema/run.ts';
-import { cancelOpen } from '../cancel.ts';
+import { cancelOpen } from '../replies.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
 import { RpcError } from './json-rpc.ts';
-import { questionId } from './questions.ts';
+import { notAnswered, questionId } from './questions.ts';
 import { completedResult, errorText, failedResult } from './tool-result.ts';
 import { outputSchemaOf } from './tools.ts';
 
@@ -76,7 +77,7 @@ async function runOf(own: Access, taskId: string): Promise<Run> {
   } catch (error) {
     if (!(error instanceof RivuletError && error.code === 'not_found')) throw error;
   }
-  throw new RpcError('invalidParams', `params.taskId: there is no task ${taskId.slice(0, 100)}`);
+  throw new RpcError('invalidParams', `params.taskId: there is no task ${cut(taskId, 100)}`);
 }
 
 export async function getTask(own: Access, params: unknown): Promise<object> {
@@ -92,7 +93,7 @@ export async function updateTask(own: Access, params: unknown): Promise<object> 
   const input = inputResponses[id];
   if (input === undefined) return {};
   const message = replyOf(await_request, checkReply(input));
-  if (message === undefined) await cancelOpen(own, run_id, id);
+  if (message === undefined) await cancelOpen(own, run_id, id, notAnswered);
   else {
     await own.resume(run_id, { id, message }, { channel: 'mcp' });
   }

@@ -1,11 +1,12 @@
 import { RivuletError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { isJsonType } from '../../core/media-types.ts';
 import { cutOffOf, isInterrupted } from '../../core/run-state.ts';
-import { checkAgainst } from '../../engine/json-schema.ts';
+import { checkAgainst } from '../../engine/agents/json-schema.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
-import { jsonIn, kindOf, type PartKind } from '../projector.ts';
+import { jsonIn, kindOf, type PartKind } from '../part-kinds.ts';
 
 // The result of a call: the whole output of its run.
 
@@ -92,9 +93,12 @@ class Output {
         this.#endText();
         this.#data(part.part);
         return;
-      default:
+      case 'tool':
+      case 'reasoning':
         // Steps of the agent are progress.
         return;
+      default:
+        part satisfies never;
     }
   }
 
@@ -103,9 +107,10 @@ class Output {
     this.#text = '';
   }
 
-  #data({ content = '', content_type = '' }: MessagePart): void {
+  #data(part: MessagePart): void {
+    const { content = '' } = part;
     this.content.push({ type: 'text', text: content });
-    const value = /^application\/([\w.-]+\+)?json\b/i.test(content_type) ? jsonIn(content)?.value : undefined;
+    const value = isJsonType(part) ? jsonIn(content)?.value : undefined;
     if (isObject(value)) this.data = value;
   }
 

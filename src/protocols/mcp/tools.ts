@@ -1,9 +1,11 @@
 import { Type } from '@sinclair/typebox';
+import { compareText } from '../../core/collections.ts';
+import { cut } from '../../core/json.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
+import { checkAgainst } from '../../engine/agents/json-schema.ts';
+import { toolName } from '../../engine/agents/registry.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
-import { checkAgainst } from '../../engine/json-schema.ts';
-import { toolName } from '../../engine/registry.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import type { RunCreateRequest } from '../../schema/api.ts';
 import { RpcError } from './json-rpc.ts';
@@ -49,7 +51,7 @@ export function toolsAfter(own: Access, cursor: unknown): { tools: object[]; nex
   const all = own.tools().map((manifest) => ({ name: toolName(manifest), manifest }));
   const rest = all
     .filter(({ name }) => cursor === undefined || name > cursor)
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
+    .sort((a, b) => compareText(a.name, b.name));
   const page = rest.slice(0, pageSize);
   const last = page.at(-1);
   return {
@@ -62,7 +64,7 @@ export function toolsAfter(own: Access, cursor: unknown): { tools: object[]; nex
 export function findTool(own: Access, name: string): AgentManifest {
   const manifest = own.tool(name);
   if (manifest !== undefined) return manifest;
-  throw new RpcError('invalidParams', `params.name: there is no tool ${name.slice(0, 128)}; tools/list has them all`);
+  throw new RpcError('invalidParams', `params.name: there is no tool ${cut(name, 128)}; tools/list has them all`);
 }
 
 /** The schema of the data that a tool answers with; undefined where its agent states none, or is there no more. */

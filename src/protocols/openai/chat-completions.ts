@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { Access } from '../../engine/access.ts';
 import type { RunOptions } from '../../engine/runs/create.ts';
-import { sendJson } from '../../http/respond.ts';
-import { runOptions } from '../../http/run-requests.ts';
+import { nameRun, sendJson } from '../../http/requests/respond.ts';
+import { runOptions } from '../../http/requests/run-requests.ts';
 import { after } from '../../http/sse/projection.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import type { ProtocolOptions } from '../protocol.ts';
@@ -27,9 +27,9 @@ export const chatRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app
       // A client that is gone has lost the answer.
       const options: RunOptions = { on_disconnect: 'cancel', ...runOptions(request.headers) };
       const { run_id, after: seen } = await begin(own, model, asked, options);
-      request.countedRun?.();
+      nameRun(reply, run_id);
       // A client that repeats the request would make another run.
-      reply.header('Run-ID', run_id).header('x-should-retry', 'false');
+      reply.header('x-should-retry', 'false');
       const projection = chatProjection({
         usage: stream && stream_options?.include_usage === true,
         whole: !stream,

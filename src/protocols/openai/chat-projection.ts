@@ -7,7 +7,7 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
 import type { Run, RunUsage } from '../../schema/run.ts';
-import { kindOf } from '../projector.ts';
+import { kindOf } from '../part-kinds.ts';
 import { errorInStream } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId } from './ids.ts';
@@ -180,7 +180,11 @@ function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
     case 'run.failed':
     case 'run.cancelled':
       return state.outcome === undefined ? ended(state, event.run, chunks) : state;
+    case 'generic':
+    case 'error':
+      return state;
     default:
+      event satisfies never;
       return state;
   }
 }
@@ -242,6 +246,8 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
       // The result of a call that was shown when it began.
       if (kind.call.tool_call_id !== undefined && hasResult(kind.call)) return state;
       return addReasoning(state, `${kind.name} ${JSON.stringify(kind.call.tool_input ?? {})}`, chunks);
+    default:
+      return kind satisfies never;
   }
 }
 

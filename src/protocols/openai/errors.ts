@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Answer } from '../../http/errors.ts';
+import type { Answer } from '../../http/requests/errors.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 
 /** An error as OpenAI's clients read it. */

@@ -1,40 +1,32 @@
 import { fail } from '../../core/errors.ts';
+import { uuidPattern } from '../../schema/formats.ts';
+import { runPlaceIds } from '../run-place.ts';
 import type { Turn } from '../turns.ts';
 
-// Ids are functions of a run and of the number of an event: all readers, nodes and restarts agree on them, and nothing
-// is stored for them.
-
-const uuid = '[\\da-f]{8}(?:-[\\da-f]{4}){3}-[\\da-f]{12}';
-/** No reply is the first event of a run. */
-const responsePattern = new RegExp(`^resp_(${uuid})(?:_([2-9]|[1-9]\\d{1,9}))?$`);
-const callPattern = new RegExp(`^call_(${uuid})_([1-9]\\d{0,9})$`);
-const itemPattern = new RegExp(`^(?:msg|rs|mcp|ig|fc)_(${uuid})_[1-9]\\d{0,9}$`);
-const conversationPattern = new RegExp(`^conv_(${uuid})$`);
-
-/** What the id of a call says: a run, and the number of an event of it. */
-interface Place {
-  readonly run_id: string;
-  readonly event: number;
-}
+const responses = runPlaceIds('resp_', '_');
+const calls = runPlaceIds('call_', '_');
+const itemPattern = new RegExp(`^(?:msg|rs|mcp|ig|fc)_(${uuidPattern})_[1-9]\\d{0,9}$`);
+const conversationPattern = new RegExp(`^conv_(${uuidPattern})$`);
 
 /** A response is a turn. Its id has the number of the event that begins it; that of the first has none. */
 export const responseId = ({ run_id, after }: Turn): string =>
-  after === 0 ? `resp_${run_id}` : `resp_${run_id}_${after + 1}`;
+  responses.of(run_id, after === 0 ? undefined : after + 1);
 
 /** The turn that a response is. @throws RivuletError `run_unknown` */
 export function turnOfResponse(id: string): Turn {
-  const [, run_id, event = '1'] = responsePattern.exec(id) ?? [];
-  if (run_id === undefined) throw fail('run_unknown', id.slice(0, 100));
-  return { run_id, after: Number(event) - 1 };
+  const { run_id, n } = responses.in(id) ?? {};
+  // No reply is the first event of a run.
+  if (run_id === undefined || (n !== undefined && n < 2)) throw fail('run_unknown', id.slice(0, 100));
+  return { run_id, after: (n ?? 1) - 1 };
 }
 
 /** The call by which a run that awaits asks its client. */
-export const callId = (run_id: string, event: number): string => `call_${run_id}_${event}`;
+export const callId = (run_id: string, event: number): string => calls.of(run_id, event);
 
 /** The run that a call belongs to, and the event with which it awaits; undefined for the calls of other servers. */
-export function placeOfCall(id: string): Place | undefined {
-  const [, run_id, event] = callPattern.exec(id) ?? [];
-  return run_id === undefined ? undefined : { run_id, event: Number(event) };
+export function placeOfCall(id: string): { readonly run_id: string; readonly event: number } | undefined {
+  const { run_id, n = 0 } = calls.in(id) ?? {};
+  return run_id === undefined || n === 0 ? undefined : { run_id, event: n };
 }
 
 /** The run of an item of an output; undefined for the items of other servers. */

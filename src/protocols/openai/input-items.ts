@@ -2,7 +2,7 @@ import { fail } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import type { RunDetails } from '../../schema/run.ts';
-import { kindOf } from '../projector.ts';
+import { kindOf } from '../part-kinds.ts';
 import { boundsAfter, eventAt, outlineOf, startOf, type Turn } from '../turns.ts';
 import { callId } from './ids.ts';
 

@@ -2,7 +2,7 @@ import { questionText } from '../../core/parts.ts';
 import type { OpenCall, ToolResult } from '../../core/tool-calls.ts';
 import type { CitationMetadata } from '../../schema/message.ts';
 import type { AwaitRequest } from '../../schema/run.ts';
-import type { PartKind } from '../projector.ts';
+import type { PartKind } from '../part-kinds.ts';
 
 // The items of a response's output, as JSON.
 

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from '@sinclair/typebox';
 import { fail, RivuletError } from '../../core/errors.ts';
-import type { ProjectedStream } from '../../http/projected-stream.ts';
-import { sendJson } from '../../http/respond.ts';
-import { cursorIn } from '../../http/run-requests.ts';
+import { sendJson } from '../../http/requests/respond.ts';
+import { cursorIn } from '../../http/requests/run-requests.ts';
+import type { ProjectedStream } from '../../http/sse/projected-stream.ts';
 import type { Position } from '../../http/sse/projection.ts';
 import { startOf } from '../turns.ts';
 import { errorFrame } from './errors.ts';

@@ -6,7 +6,7 @@ import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
 import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
-import { kindOf } from '../projector.ts';
+import { kindOf } from '../part-kinds.ts';
 import { responseError } from './errors.ts';
 import { Frames } from './frames.ts';
 import { GrowingText } from './growing-text.ts';
@@ -149,7 +149,12 @@ function afterEvent(state: ResponsesState, event: Event, step: Step): ResponsesS
     case 'run.failed':
     case 'run.cancelled':
       return ended(state, event.run, step);
+    case 'message.completed':
+    case 'generic':
+    case 'error':
+      return state;
     default:
+      event satisfies never;
       return state;
   }
 }
@@ -284,6 +289,8 @@ function addPart(state: ResponsesState, part: MessagePart, step: Step): Response
     case 'tool':
       if (isLate) return { ...state, calls: toolChange(state.calls, kind.call, step.n).open };
       return withTool(parted(state, step), kind.call, step);
+    default:
+      return kind satisfies never;
   }
 }
 

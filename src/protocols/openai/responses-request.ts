@@ -3,9 +3,8 @@ import { fail } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import { partsOf, textOfContents } from './content.ts';
-import { AnyItem, isOwn, type OwnItems, ownItems } from './foreign-items.ts';
 import { conversationText } from './ids.ts';
-import { Id, type Item } from './items.ts';
+import { AnyItem, Id, type Item, isOwn, type OwnItems, ownItems } from './items.ts';
 import { type CallAnswer, chosen, clientTools, Transcript } from './transcript.ts';
 
 /** The body of `POST /responses`. Fields that it does not list are ignored, or passed to the agent: see `passed`. */

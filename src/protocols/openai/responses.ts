@@ -4,9 +4,9 @@ import { fail, RivuletError } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
 import type { AcceptedRun, RunOptions } from '../../engine/runs/create.ts';
-import { onceClosed } from '../../http/once-closed.ts';
-import { sendJson } from '../../http/respond.ts';
-import { runOptions } from '../../http/run-requests.ts';
+import { onceClosed } from '../../http/requests/once-closed.ts';
+import { nameRun, sendJson } from '../../http/requests/respond.ts';
+import { runOptions } from '../../http/requests/run-requests.ts';
 import { after } from '../../http/sse/projection.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import { answerCall } from './answers.ts';
@@ -37,9 +37,9 @@ export const responseCreation: FastifyPluginAsyncTypebox<ResponseOptions> = asyn
       responder.admit(own, isStream ? 'stream' : 'sync');
       const begun = await begin(own, responses, body, asked, runOptions(request.headers));
       const { run_id } = begun;
-      request.countedRun?.();
+      nameRun(reply, run_id);
       // A client that repeats the request would make another run.
-      reply.header('Run-ID', run_id).header('x-should-retry', 'false');
+      reply.header('x-should-retry', 'false');
       const { echo, projection } = begun.isNew
         ? responses.add(run_id, asked.request)
         : await responses.projected(own, run_id);

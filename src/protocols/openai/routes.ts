@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { sendJson } from '../../http/respond.ts';
+import { sendJson } from '../../http/requests/respond.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams } from '../../schema/api.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';

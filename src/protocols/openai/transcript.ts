@@ -2,7 +2,7 @@ import { fail } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { ClientTool } from '../../core/request.ts';
 import type { MessageInput, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
-import { objectIn } from '../projector.ts';
+import { objectIn } from '../part-kinds.ts';
 
 /** An answer of the client to a call that it was asked for. */
 export interface CallAnswer {

@@ -1,3 +1,4 @@
+import { compareText } from '../../core/collections.ts';
 import {
   addFailure,
   type Delivery,
@@ -10,203 +11,148 @@ import {
   type PendingDeliveries,
   replayedDelivery,
   type UrlFailures,
-} from '../../core/outbox.ts';
-import type { WrittenRow } from '../../core/store.ts';
-import { Groups } from './groups.ts';
-import { compareText } from './records.ts';
+} from '../../core/ports/outbox.ts';
+import type { WrittenRow } from '../../core/ports/run-store.ts';
 import { Sorted } from './sorted.ts';
 
-interface DeliveryRecord {
-  row: Delivery;
-}
-
-interface FailingUrl {
-  readonly name: string;
-  failures: UrlFailures;
-}
-
-const byId = (a: DeliveryRecord, b: DeliveryRecord): number => compareText(a.row.delivery_id, b.row.delivery_id);
-
-/** When a delivery can be claimed. */
-const dueOf = ({ claimed_until, next_at }: Delivery): string => claimed_until ?? next_at;
-
-/** The deliveries of a memory store. */
+/** The outbox of a memory store. Lists and removals look at all deliveries that are kept. */
 export class MemoryDeliveries implements Outbox {
-  readonly #records = new Map<string, DeliveryRecord>();
-  readonly #byId = new Sorted(byId);
-  readonly #ofRun = new Groups(byId);
-  readonly #ofOwner = new Groups(byId);
-  readonly #pending = new Sorted(byId);
-  /** The pending deliveries of each line, in order. */
-  readonly #lines = new Map<string, DeliveryRecord[]>();
+  readonly #rows = new Map<string, Delivery>();
+  /** The ids of the pending deliveries of each line, in order: see `Outbox`. */
+  readonly #lines = new Map<string, string[]>();
   /** The first delivery of each line. */
-  readonly #due = new Sorted<DeliveryRecord>((a, b) => compareText(dueOf(a.row), dueOf(b.row)) || byId(a, b));
-  /** Deliveries that are not pending. */
-  readonly #ended = new Sorted<DeliveryRecord>((a, b) => compareText(a.row.created_at, b.row.created_at) || byId(a, b));
-
-  /** By `urlName`. */
-  readonly #failing = new Map<string, FailingUrl>();
-  readonly #failingByAge = new Sorted<FailingUrl>(
-    (a, b) => compareText(a.failures.last_at, b.failures.last_at) || compareText(a.name, b.name),
+  readonly #due = new Sorted<Delivery>(
+    (a, b) => compareText(dueOf(a), dueOf(b)) || compareText(a.delivery_id, b.delivery_id),
   );
+  /** By `urlName`. */
+  readonly #failures = new Map<string, UrlFailures>();
 
   has(delivery_id: string): boolean {
-    return this.#records.has(delivery_id);
+    return this.#rows.has(delivery_id);
   }
 
   add(added: readonly NewDelivery[], run: WrittenRow): void {
-    for (const one of added) {
-      const record: DeliveryRecord = { row: newDelivery(one, run) };
-      this.#records.set(one.delivery_id, record);
-      this.#byId.add(record);
-      this.#ofRun.add(run.run_id, record);
-      if (run.owner !== null) this.#ofOwner.add(run.owner, record);
-      this.#queue(record);
-    }
+    for (const one of added) this.#queue(newDelivery(one, run));
   }
 
   async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    const claimed: Delivery[] = [];
-    for (let next = this.#due.first; next !== undefined && claimed.length < limit; next = this.#due.first) {
-      if (dueOf(next.row) > now) break;
-      this.#due.delete(next);
-      next.row = { ...next.row, claimed_until: until };
-      this.#due.add(next);
-      claimed.push(next.row);
+    const due: Delivery[] = [];
+    for (const row of this.#due.ascending()) {
+      if (due.length >= limit || dueOf(row) > now) break;
+      due.push(row);
     }
-    return claimed;
+    return due.map((row) => this.#replaceFirst(row, { ...row, claimed_until: until }));
   }
 
   async finishDelivery({ delivery_id, claimed_until }: Delivery, result: DeliveryResult): Promise<boolean> {
-    const record = this.#records.get(delivery_id);
-    if (record?.row.state !== 'pending' || record.row.claimed_until !== claimed_until) return false;
-    const finished = finishedDelivery(record.row, result);
-    if (result.state === 'delivered') this.#forget(urlName(finished));
-    else if (result.attempted_at !== null) this.#addFailure(urlName(finished), result.attempted_at);
-    if (result.state === 'pending') {
-      this.#due.delete(record);
-      record.row = finished;
-      this.#due.add(record);
-    } else {
-      this.#leaveLine(record);
-      record.row = finished;
-      this.#ended.add(record);
+    const row = this.#rows.get(delivery_id);
+    if (row?.state !== 'pending' || row.claimed_until !== claimed_until) return false;
+    const name = urlName(row);
+    if (result.state === 'delivered') this.#failures.delete(name);
+    else if (result.attempted_at !== null)
+      this.#failures.set(name, addFailure(this.#failures.get(name), result.attempted_at));
+    const finished = finishedDelivery(row, result);
+    if (result.state === 'pending') this.#replaceFirst(row, finished);
+    else {
+      this.#leaveLine(row);
+      this.#rows.set(delivery_id, finished);
     }
     return true;
   }
 
   async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    return this.#records.get(delivery_id)?.row;
+    return this.#rows.get(delivery_id);
   }
 
-  async deliveries(
-    { run_id, owner, state }: DeliveryFilter,
-    before: string | undefined,
-    limit: number,
-  ): Promise<Delivery[]> {
-    const ofOwner = owner === undefined ? this.#byId : this.#ofOwner.get(owner);
-    const records = run_id === undefined ? ofOwner : this.#ofRun.get(run_id);
-    const found: Delivery[] = [];
-    for (const { row } of records?.descending(({ row }) => before !== undefined && row.delivery_id >= before) ?? []) {
-      if (found.length === limit) break;
-      if (owner !== undefined && row.owner !== owner) continue;
-      if (state === undefined || row.state === state) found.push(row);
-    }
-    return found;
+  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    const { run_id, owner, state } = filter;
+    return [...this.#rows.values()]
+      .filter(
+        (row) =>
+          (run_id === undefined || row.run_id === run_id) &&
+          (owner === undefined || row.owner === owner) &&
+          (state === undefined || row.state === state) &&
+          (before === undefined || row.delivery_id < before),
+      )
+      .sort((a, b) => compareText(b.delivery_id, a.delivery_id))
+      .slice(0, limit);
   }
 
   async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    return { count: Math.min(this.#pending.size, limit), oldest: this.#pending.first?.row.delivery_id ?? null };
+    let count = 0;
+    let oldest: string | null = null;
+    for (const ids of this.#lines.values()) {
+      count += ids.length;
+      for (const id of ids) if (oldest === null || id < oldest) oldest = id;
+    }
+    return { count: Math.min(count, limit), oldest };
   }
 
   async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    return this.#failing.get(urlName({ owner, url }))?.failures;
+    return this.#failures.get(urlName({ owner, url }));
   }
 
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    const record = this.#records.get(delivery_id);
-    if (record === undefined || record.row.state === 'pending') return false;
-    this.#ended.delete(record);
-    record.row = replayedDelivery(record.row, now);
-    this.#forget(urlName(record.row));
-    this.#queue(record);
+    const row = this.#rows.get(delivery_id);
+    if (row === undefined || row.state === 'pending') return false;
+    this.#failures.delete(urlName(row));
+    this.#queue(replayedDelivery(row, now));
     return true;
   }
 
-  removeOfRun(run_id: string): void {
-    for (const record of this.#ofRun.all(run_id)) this.#delete(record);
+  removeOfRuns(run_ids: ReadonlySet<string>): void {
+    for (const row of this.#rows.values()) if (run_ids.has(row.run_id)) this.#delete(row);
   }
 
   removeOfOwner(owner: string): void {
-    for (const record of this.#ofOwner.all(owner)) this.#delete(record);
-    for (const name of this.#failing.keys()) if (name.startsWith(`${owner} `)) this.#forget(name);
+    for (const row of this.#rows.values()) if (row.owner === owner) this.#delete(row);
+    for (const name of this.#failures.keys()) if (name.startsWith(`${owner} `)) this.#failures.delete(name);
   }
 
-  /**
-   * Deletes up to `count` deliveries that are not pending, and failures of URLs, from before a time. Returns how many
-   * more it could delete.
-   */
-  sweep(before: string, count: number): number {
-    let left = count;
-    for (let old = this.#ended.first; left > 0 && old !== undefined; old = this.#ended.first, left -= 1) {
-      if (old.row.created_at >= before) break;
-      this.#delete(old);
-    }
-    for (let old = this.#failingByAge.first; left > 0 && old !== undefined; old = this.#failingByAge.first, left -= 1) {
-      if (old.failures.last_at >= before) break;
-      this.#forget(old.name);
-    }
-    return left;
+  /** Deletes the deliveries that are not pending, and the failures of URLs, from before a time. */
+  sweep(before: string): void {
+    for (const row of this.#rows.values()) if (row.state !== 'pending' && row.created_at < before) this.#delete(row);
+    for (const [name, { last_at }] of this.#failures) if (last_at < before) this.#failures.delete(name);
   }
 
-  #addFailure(name: string, at: string): void {
-    const before = this.#failing.get(name);
-    this.#forget(name);
-    const failing = { name, failures: addFailure(before?.failures, at) };
-    this.#failing.set(name, failing);
-    this.#failingByAge.add(failing);
-  }
-
-  #forget(name: string): void {
-    const failing = this.#failing.get(name);
-    if (failing === undefined) return;
-    this.#failing.delete(name);
-    this.#failingByAge.delete(failing);
-  }
-
-  #delete(record: DeliveryRecord): void {
-    const { delivery_id, run_id, owner, state } = record.row;
-    if (state === 'pending') this.#leaveLine(record);
-    else this.#ended.delete(record);
-    this.#records.delete(delivery_id);
-    this.#byId.delete(record);
-    this.#ofRun.delete(run_id, record);
-    if (owner !== null) this.#ofOwner.delete(owner, record);
+  #delete(row: Delivery): void {
+    this.#rows.delete(row.delivery_id);
+    if (row.state === 'pending') this.#leaveLine(row);
   }
 
   /** Adds a pending delivery to the end of its line. */
-  #queue(record: DeliveryRecord): void {
-    this.#pending.add(record);
-    const name = lineOf(record.row);
-    const line = this.#lines.get(name) ?? [];
-    this.#lines.set(name, line);
-    line.push(record);
-    if (line.length === 1) this.#due.add(record);
+  #queue(row: Delivery): void {
+    this.#rows.set(row.delivery_id, row);
+    const line = this.#lines.get(lineOf(row));
+    if (line !== undefined) line.push(row.delivery_id);
+    else {
+      this.#lines.set(lineOf(row), [row.delivery_id]);
+      this.#due.add(row);
+    }
   }
 
-  #leaveLine(record: DeliveryRecord): void {
-    this.#pending.delete(record);
-    const name = lineOf(record.row);
-    const line = this.#lines.get(name) ?? [];
-    const wasFirst = line[0] === record;
-    const left = line.filter((other) => other !== record);
-    if (left.length === 0) this.#lines.delete(name);
-    else this.#lines.set(name, left);
-    if (!wasFirst) return;
-    this.#due.delete(record);
-    if (left[0] !== undefined) this.#due.add(left[0]);
+  /** Replaces the first delivery of a line, which stays the first. Only that one is claimed. */
+  #replaceFirst(before: Delivery, after: Delivery): Delivery {
+    this.#due.delete(before);
+    this.#rows.set(after.delivery_id, after);
+    this.#due.add(after);
+    return after;
+  }
+
+  #leaveLine(row: Delivery): void {
+    const line = this.#lines.get(lineOf(row)) ?? [];
+    const left = line.filter((id) => id !== row.delivery_id);
+    if (left.length === 0) this.#lines.delete(lineOf(row));
+    else this.#lines.set(lineOf(row), left);
+    if (line[0] !== row.delivery_id) return;
+    this.#due.delete(row);
+    const next = this.#rows.get(left[0] ?? '');
+    if (next !== undefined) this.#due.add(next);
   }
 }
+
+/** When a delivery can be claimed. */
+const dueOf = ({ claimed_until, next_at }: Delivery): string => claimed_until ?? next_at;
 
 /** No owner has a space. */
 const urlName = ({ owner, url }: Pick<Delivery, 'owner' | 'url'>): string => `${owner ?? ''} ${url}`;

@@ -73,12 +73,6 @@ export class Sorted<T> {
     }
   }
 
-  /** The number of items from the first one for which `holds` is true. */
-  countFrom(holds: (item: T) => boolean): number {
-    const [at, index] = this.#position(holds);
-    return this.#chunks.slice(at).reduce((sum, { length }) => sum + length, 0) - index;
-  }
-
   /** The chunk, and the index in it, of the first item for which `holds` is true. */
   #position(holds: (item: T) => boolean): [at: number, index: number] {
     const at = firstIndex(this.#chunks, (chunk) => holds(chunk.at(-1) as T));

@@ -72,7 +72,7 @@ export const commitFunctions = `
         run_id text, agent_name text, session_id text, owner text, principal text, targets text,
         trace text, epoch integer, status text, status_at text, title text, created_at text,
         finished_at text, tier text, attempts integer, queued_at text, due text, on_disconnect text, last integer,
-        snapshot integer, rests_at text, parked text, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
+        snapshot integer, rests_at text, parked text, node text, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
         key json, resources json, history json, state text, deliveries json, tokens float8
       )) WITH ORDINALITY
       ORDER BY CASE WHEN NOT has_conditions THEN run_id COLLATE "C" END, ordinality
@@ -102,8 +102,11 @@ export const commitFunctions = `
       END IF;
       -- The fence: only the execution of this epoch writes, only at the end of the log, and never to a final run.
       IF w.input IS NOT NULL THEN
-        INSERT INTO runs VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.principal, w.targets, w.trace, w.epoch, w.status,
-            w.status_at, w.title, w.created_at, w.finished_at, w.tier, w.attempts, w.queued_at, w.due, w.on_disconnect, w.last, w.snapshot, w.input)
+        INSERT INTO runs (run_id, agent_name, session_id, owner, principal, targets, trace, epoch, status,
+            status_at, title, created_at, finished_at, tier, attempts, queued_at, due, on_disconnect, last, snapshot, input, node)
+          VALUES (w.run_id, w.agent_name, w.session_id, w.owner, w.principal, w.targets, w.trace, w.epoch, w.status,
+            w.status_at, w.title, w.created_at, w.finished_at, w.tier, w.attempts, w.queued_at, w.due, w.on_disconnect, w.last, w.snapshot, w.input,
+            nullif(w.node, ''))
           ON CONFLICT (run_id) DO NOTHING;
       ELSIF w.grown THEN
         UPDATE runs SET last = w.last
@@ -112,7 +115,8 @@ export const commitFunctions = `
       ELSE
         UPDATE runs SET trace = w.trace, epoch = w.epoch, status = w.status, status_at = w.status_at, finished_at = w.finished_at, attempts = w.attempts,
             queued_at = w.queued_at, due = w.due, last = w.last, snapshot = w.snapshot, rests_at = w.rests_at,
-            parked = w.parked
+            parked = w.parked,
+            node = CASE WHEN w.finished_at IS NULL THEN nullif(coalesce(w.node, runs.node), '') END
           WHERE run_id = w.run_id AND epoch = w."from" AND last = w.expect
             AND status NOT IN (${finalList})
             AND (bodies[w.ordinality] = '' OR targets IS NOT DISTINCT FROM w.targets);

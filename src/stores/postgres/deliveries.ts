@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/outbox.ts';
+import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/ports/outbox.ts';
 import { deliveryColumnList } from '../delivery-columns.ts';
 
 export const deliveryTables = `

@@ -1,4 +1,4 @@
-import { appendsOnly, lastAfter, type Outcome, type Write } from '../../core/store.ts';
+import { appendsOnly, lastAfter, type Outcome, type Write } from '../../core/ports/run-store.ts';
 import { sessionChanges } from '../remote/session-changes.ts';
 
 /** A write as the SQL function `take` reads it. */
@@ -15,6 +15,8 @@ export function encodeWrite(write: Write): object {
     // Never changes, and is longer than most events.
     principal: isFirst ? row.principal : undefined,
     targets: grown === true ? undefined : row.targets,
+    // Empty for none; without it, the run keeps its node.
+    node: write.node === null ? '' : write.node,
     expect,
     grown,
     when: write.when,

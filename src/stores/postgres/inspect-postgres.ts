@@ -1,6 +1,8 @@
 import { escapeIdentifier } from 'pg';
+import { errorOf } from '../../core/errors.ts';
 import { withClient } from '../../postgres/connections.ts';
 import { clockAhead, type Inspection } from '../inspection.ts';
+import { checkNotifications } from './check-notifications.ts';
 import { schemaVersion } from './schema.ts';
 
 /** Reads the version of a schema, the clock and the settings of PostgreSQL. */
@@ -20,6 +22,7 @@ export async function inspectPostgres(url: string, schema: string): Promise<Insp
     const warnings = loses
       ? ['PostgreSQL commits later than it says (synchronous_commit off): a crash loses some']
       : [];
+    await checkNotifications(config).catch((error: unknown) => warnings.push(errorOf(error).message));
     return { version: versions.rows[0]?.version, known: schemaVersion, clockAhead: ahead, warnings };
   });
 }

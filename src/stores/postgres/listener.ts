@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { type Client, type ClientConfig, escapeIdentifier } from 'pg';
 import { Delay, retry, within } from '../../core/timing.ts';
 import { PostgresClient } from '../../postgres/connections.ts';
+import type { Channels } from '../remote/channels.ts';
 import type { Subscription } from '../remote/shared-subscription.ts';
 import { isPostgresUnavailable } from './errors.ts';
 
@@ -12,11 +13,11 @@ const checkTimeout = 5_000;
 /** Milliseconds for a clean close of the connection. */
 const closeTimeout = 500;
 
-/** Listens to a channel on a connection of its own, and reconnects until it is closed. */
+/** Listens to channels on a connection of its own, and reconnects until it is closed. */
 export class Listener implements Subscription {
   readonly active: Promise<void>;
   readonly #config: ClientConfig;
-  readonly #channel: string;
+  readonly #channels: Channels;
   readonly #onText: (text: string | undefined) => void;
   readonly #delay = new Delay();
   readonly #done: Promise<unknown>;
@@ -26,14 +27,14 @@ export class Listener implements Subscription {
   #client: Client | undefined;
   #hasListened = false;
 
-  constructor(config: ClientConfig, channel: string, onText: (text: string | undefined) => void) {
+  constructor(config: ClientConfig, channels: Channels, onText: (text: string | undefined) => void) {
     this.#config = {
       ...config,
       connectionTimeoutMillis: 3_000,
       query_timeout: checkTimeout,
       keepAliveInitialDelayMillis: checkInterval,
     };
-    this.#channel = escapeIdentifier(channel);
+    this.#channels = channels;
     this.#onText = onText;
     this.active = new Promise((resolve, reject) => {
       this.#resolveActive = resolve;
@@ -62,7 +63,14 @@ export class Listener implements Subscription {
     this.#socket = socket;
     try {
       await client.connect();
-      await client.query(`LISTEN ${this.#channel}`);
+      await this.#channels.connect((join, leave) =>
+        client.query(
+          [
+            ...join.map((name) => `LISTEN ${escapeIdentifier(name)}`),
+            ...leave.map((name) => `UNLISTEN ${escapeIdentifier(name)}`),
+          ].join('; '),
+        ),
+      );
       // `end()` works from now on only: that of a client that is still connecting never resolves.
       this.#client = client;
       progress();

@@ -1,9 +1,17 @@
-import { forwardsOnly, lastAfter, type Write } from '../../core/store.ts';
+import { createHash } from 'node:crypto';
+import { isForAllNodes, waitsAfter } from '../../core/ports/run-claims.ts';
+import { allChanges, forwardsOnly, lastAfter, type Write } from '../../core/ports/run-store.ts';
 import { Delay, retry } from '../../core/timing.ts';
-import { type NotifiedRun, notificationLine } from '../remote/shared-subscription.ts';
+import { type ChannelNames, type NotifiedRun, notificationLine } from '../remote/shared-subscription.ts';
 
-/** Sends each text as a notification. */
-type Notify = (texts: readonly string[]) => Promise<unknown>;
+/** Sends each text as a notification, on the channel with the same index. */
+type Notify = (channels: readonly string[], texts: readonly string[]) => Promise<unknown>;
+
+/** The channels of a schema. A name has at most 63 bytes, and the id of a run 36 of them. */
+export function channelNames(schema: string): ChannelNames {
+  const start = createHash('sha1').update(schema).digest('hex').slice(0, 16);
+  return { all: schema, of: (topic) => `${start}:${topic}` };
+}
 
 /** PostgreSQL accepts less than 8000 bytes in a notification. */
 const maxBytes = 7_900;
@@ -14,11 +22,13 @@ const maxRuns = 10_000;
 /** Milliseconds between two sends, so that a node that commits all the time notifies of many runs at once. */
 const sendInterval = 5;
 
-/** A run, whether one of its writes has changed more than `last`, and whether one has only added to its journal. */
+/** A run, and what its writes have done: see `RunNotification`. */
 interface PendingRun {
   readonly run: NotifiedRun;
   readonly changed: boolean;
   readonly forwarded: boolean;
+  readonly waits: boolean;
+  readonly forAll: boolean;
 }
 
 /**
@@ -27,12 +37,14 @@ interface PendingRun {
  * notification is lost where the node dies after the commit.
  */
 export class Notifier {
+  readonly #names: ChannelNames;
   readonly #notify: Notify;
   readonly #delay = new Delay();
   readonly #pending = new Map<string, PendingRun>();
   #sending: Promise<void> | undefined;
 
-  constructor(notify: Notify) {
+  constructor(names: ChannelNames, notify: Notify) {
+    this.#names = names;
     this.#notify = notify;
   }
 
@@ -42,7 +54,10 @@ export class Notifier {
       const before = this.#pending.get(run_id);
       const changed = write.grown !== true || before?.changed === true;
       const forwarded = forwardsOnly(write) || before?.forwarded === true;
-      this.#pending.set(run_id, { run: { run_id, epoch, status, last: lastAfter(write) }, changed, forwarded });
+      const waits = waitsAfter(write) || before?.waits === true;
+      const forAll = isForAllNodes(write) || before?.forAll === true;
+      const run = { run_id, epoch, status, last: lastAfter(write) };
+      this.#pending.set(run_id, { run, changed, forwarded, waits, forAll });
     }
     // Without any, `#send` would end before its promise is assigned here.
     if (this.#pending.size > 0) this.#sending ??= this.#send();
@@ -59,10 +74,14 @@ export class Notifier {
       let failed = false;
       const send = async (): Promise<void> => {
         // An empty text means that any run may have changed.
-        const texts: string[] = failed || this.#pending.size > maxRuns ? [''] : pack(this.#pending.values());
+        const isTold = !failed && this.#pending.size <= maxRuns;
+        const texts = isTold ? pack(this.#names, this.#pending.values()) : [[this.#names.all, ''] as const];
         this.#pending.clear();
         failed = true;
-        await this.#notify(texts);
+        await this.#notify(
+          texts.map(([channel]) => channel),
+          texts.map(([, text]) => text),
+        );
       };
       // Fails only where the store is closed. Other nodes then find the changes when they poll.
       await retry(send, { delay: this.#delay }).catch(() => {});
@@ -72,21 +91,30 @@ export class Notifier {
   }
 }
 
-function linesOf({ run, changed, forwarded }: PendingRun): string[] {
-  const lines = changed || !forwarded ? [notificationLine(run, changed ? 'changed' : 'grown')] : [];
+function linesOf({ run, changed, forwarded, waits }: PendingRun): string[] {
+  const kind = waits ? 'waits' : changed ? 'changed' : 'grown';
+  const lines = kind !== 'grown' || !forwarded ? [notificationLine(run, kind)] : [];
   return forwarded ? [...lines, notificationLine(run, 'forwarded')] : lines;
 }
 
-/** Joins the lines of notifications to as few texts as possible. */
-function pack(pending: Iterable<PendingRun>): string[] {
-  const texts: string[] = [];
-  let text = '';
-  for (const line of [...pending].flatMap(linesOf)) {
-    if (text !== '' && Buffer.byteLength(text) + Buffer.byteLength(line) > maxBytes) {
-      texts.push(text);
-      text = '';
+/** The topics whose followers are told of a run; undefined for every node. */
+const topicsOf = ({ run, changed, forAll }: PendingRun): readonly (string | undefined)[] =>
+  forAll ? [undefined] : changed ? [allChanges, run.run_id] : [run.run_id];
+
+/** The texts of each channel: its lines, joined to as few texts as possible. */
+function pack(names: ChannelNames, pending: Iterable<PendingRun>): (readonly [channel: string, text: string])[] {
+  const texts: (readonly [string, string])[] = [];
+  const open = new Map<string, string>();
+  for (const one of pending) {
+    for (const topic of topicsOf(one)) {
+      const channel = topic === undefined ? names.all : names.of(topic);
+      for (const line of linesOf(one)) {
+        const text = open.get(channel);
+        const isFull = text !== undefined && Buffer.byteLength(text) + Buffer.byteLength(line) > maxBytes;
+        if (isFull) texts.push([channel, text]);
+        open.set(channel, text === undefined || isFull ? line : `${text}\n${line}`);
+      }
     }
-    text = text === '' ? line : `${text}\n${line}`;
   }
-  return [...texts, text];
+  return [...texts, ...open];
 }

@@ -2,36 +2,40 @@ import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { DatabaseError, type Pool, type QueryResult, type QueryResultRow } from 'pg';
 import { fullChars } from '../../core/lines.ts';
-import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
-import type { RunInput } from '../../core/request.ts';
 import type {
-  AgentFigures,
+  Delivery,
+  DeliveryFilter,
+  DeliveryResult,
+  PendingDeliveries,
+  UrlFailures,
+} from '../../core/ports/outbox.ts';
+import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
+import type {
   Batch,
   Key,
-  OpenRuns,
   Outcome,
-  Resource,
-  Retention,
-  RunFilter,
   RunNotification,
   RunRow,
-  SessionRow,
-  StatusFilter,
-  StatusPosition,
-  Store,
+  SharedColumn,
+  Watch,
   Write,
-} from '../../core/store.ts';
+} from '../../core/ports/run-store.ts';
+import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
+import type { Cutoffs, Store } from '../../core/ports/store.ts';
+import type { RunInput } from '../../core/request.ts';
 import { retry, within } from '../../core/timing.ts';
 import { openPool } from '../../postgres/connections.ts';
 import { everyone } from '../figures.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { sanitizeText } from '../remote/session-changes.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
+import { checkNotifications } from './check-notifications.ts';
+import { PostgresClaims } from './claims.ts';
 import { finishValues, listValues } from './deliveries.ts';
 import { encodeWrite, parseOutcome } from './encode-write.ts';
 import { classifyPostgresError } from './errors.ts';
 import { Listener } from './listener.ts';
-import { Notifier } from './notifier.ts';
+import { channelNames, Notifier } from './notifier.ts';
 import { createSchema } from './schema.ts';
 import { type Statements, statements, statusValues } from './statements.ts';
 
@@ -54,7 +58,10 @@ const answerDelay = 2_000;
 /** The most batches of a page. */
 const pageBatches = 64;
 
-/** Connections for all calls but commits. */
+/** Connections for the leases of nodes and their claims, which must not wait for readers. */
+const claimConnections = 2;
+
+/** Connections for all other calls but commits. */
 const readConnections = 8;
 
 /** Attempts of a transaction that the database rolls back in favour of another. */
@@ -76,15 +83,19 @@ export class PostgresStore implements Store {
   /** Commits have a connection of their own: they would queue behind the reads of many readers that catch up. */
   readonly #writePool: Pool;
   readonly #readPool: Pool;
+  readonly #claimPool: Pool;
   readonly #sql: Statements;
   readonly #sockets = new Set<Socket>();
   readonly #writer = randomUUID();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyPostgresError);
   readonly #notifier: Notifier;
   readonly #subscription: SharedSubscription;
+  readonly #url: string;
+  readonly claims: PostgresClaims;
   #closed: Promise<void> | undefined;
 
   private constructor(url: string, schema: string) {
+    this.#url = url;
     const config = {
       ...connectionConfig(url),
       statement_timeout: statementTimeout,
@@ -95,15 +106,25 @@ export class PostgresStore implements Store {
     // This time includes the wait for a free connection.
     this.#readPool = openPool({ ...config, max: readConnections, connectionTimeoutMillis: 10_000 });
     this.#sql = statements(schema);
-    this.#notifier = new Notifier((texts) => this.#all(this.#sql.notify, schema, texts));
-    this.#subscription = new SharedSubscription((onText) => new Listener(connectionConfig(url), schema, onText));
+    const names = channelNames(schema);
+    this.#notifier = new Notifier(names, (channels, texts) => this.#all(this.#sql.notify, channels, texts));
+    this.#subscription = new SharedSubscription(
+      names,
+      (channels, onText) => new Listener(connectionConfig(url), channels, onText),
+    );
+    this.#claimPool = openPool({ ...config, max: claimConnections, connectionTimeoutMillis: 3_000 });
+    this.claims = new PostgresClaims(schema, (text, ...values) =>
+      retryRolledBack(async () => (await this.#claimPool.query<{ run_id: string }>(text, [...values])).rows),
+    );
     // The server is reachable again.
     this.#readPool.on('connect', () => this.#commits.retryNow());
   }
 
   /** `url` is `postgres://`; the tables are in `schema`. @throws Error where a newer Rivulet wrote it */
   static async open(url: string, schema: string): Promise<PostgresStore> {
-    await createSchema({ ...connectionConfig(url), connectionTimeoutMillis: 3_000 }, schema);
+    const config = connectionConfig(url);
+    await checkNotifications(config);
+    await createSchema({ ...config, connectionTimeoutMillis: 3_000 }, schema);
     return new PostgresStore(url, schema);
   }
 
@@ -165,8 +186,13 @@ export class PostgresStore implements Store {
     return this.#one(this.#sql.key, scope, key);
   }
 
-  async setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean> {
-    return this.#taken(this.#sql.setTargets, run_id, before, targets);
+  async compareAndSet(
+    run_id: string,
+    column: SharedColumn,
+    before: string | null,
+    after: string | null,
+  ): Promise<boolean> {
+    return this.#taken(this.#sql.compareAndSet(column), run_id, before, after);
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -231,7 +257,7 @@ export class PostgresStore implements Store {
       while ((await this.#cleared(text, owner, sweepRows)) > 0);
   }
 
-  async sweep({ runs, keys, sessions, deliveries }: Retention): Promise<boolean> {
+  async sweep({ runs, keys, sessions, deliveries }: Cutoffs): Promise<boolean> {
     const sql = this.#sql;
     const logs = await this.#cleared(sql.clearLogs, sweepRows);
     const ended = runs === undefined ? 0 : await this.#cleared(sql.clearRuns, runs, sweepRows);
@@ -240,11 +266,16 @@ export class PostgresStore implements Store {
     const sent = deliveries === undefined ? 0 : await this.#cleared(sql.clearDeliveries, deliveries, sweepRows);
     const failing = deliveries === undefined ? 0 : await this.#cleared(sql.clearUrlFailures, deliveries, sweepRows);
     await this.#all(sql.clearWriters);
+    await this.claims.sweep();
     return logs + ended + used + left + sent + failing > 0;
   }
 
-  async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {
+  async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<Watch> {
     return this.#subscription.add(moved);
+  }
+
+  async checkNotifications(): Promise<void> {
+    await checkNotifications(connectionConfig(this.#url));
   }
 
   async close(): Promise<void> {
@@ -254,7 +285,9 @@ export class PostgresStore implements Store {
 
   async #close(): Promise<void> {
     const notified = this.#commits.close().then(() => this.#notifier.close());
-    const ended = notified.then(() => Promise.all([this.#writePool.end(), this.#readPool.end()]));
+    const ended = notified.then(() =>
+      Promise.all([this.#writePool.end(), this.#readPool.end(), this.#claimPool.end()]),
+    );
     const done = Promise.all([ended, this.#subscription.close()]);
     await within(closeTimeout, done).catch(() => {});
     // Pending queries fail with their connections.

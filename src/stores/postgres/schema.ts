@@ -1,18 +1,30 @@
+import { createHash } from 'node:crypto';
 import { type Client, type ClientConfig, escapeIdentifier } from 'pg';
 import { withClient } from '../../postgres/connections.ts';
 import { commitFunctions } from './commit-functions.ts';
 import { deliveryFunctions, deliveryTables } from './deliveries.ts';
 import { removalFunctions } from './removal-functions.ts';
-import { parkedIndex, tables } from './tables.ts';
+import { nodeTables, parkedIndex, tables } from './tables.ts';
 
 /** Version of the tables and functions. Versions 1 to 3 were never released. Later ones are upgraded. */
-export const schemaVersion = 6;
+export const schemaVersion = 8;
 
 /** What upgrades the tables of a version to the next version. */
 const upgrades: Readonly<Record<number, string>> = {
   4: 'ALTER TABLE runs ADD COLUMN rests_at text',
   5: `ALTER TABLE runs ADD COLUMN parked text; ${parkedIndex}`,
+  6: nodeTables,
+  7: 'ALTER TABLE runs ADD COLUMN readers text',
 };
+
+/** Drops the queue that versions up to 6 had in a schema of its own. All of its runs are in `runs` as well. */
+function dropQueue(schema: string): string {
+  // PostgreSQL truncates names to 63 characters, so longer ones ended in a hash.
+  const hash = createHash('sha256').update(schema).digest('hex').slice(0, 8);
+  const name = schema.length > 57 ? `${schema.slice(0, 48)}_${hash}_queue` : `${schema}_queue`;
+  const drop = `DROP SCHEMA IF EXISTS ${escapeIdentifier(name)} CASCADE`;
+  return `DO $$ BEGIN ${drop}; EXCEPTION WHEN insufficient_privilege THEN NULL; END $$`;
+}
 
 /**
  * Creates the schema with its tables and functions where it does not exist, in one transaction. Several processes may
@@ -47,6 +59,7 @@ async function createTables(client: Client, schema: string): Promise<void> {
   const found = rows[0]?.version;
   if (found === schemaVersion) return;
   if (found !== undefined && found in upgrades) {
+    await client.query(dropQueue(schema));
     for (let version = found; version < schemaVersion; version += 1) await client.query(upgrades[version] ?? '');
     await client.query(commitFunctions);
     await client.query('UPDATE version SET version = $1', [schemaVersion]);
@@ -62,7 +75,7 @@ async function createTables(client: Client, schema: string): Promise<void> {
       `the schema ${schema} was written by a newer Rivulet (version ${found}, this one knows ${schemaVersion})`,
     );
   }
-  for (const part of [tables, deliveryTables, deliveryFunctions, commitFunctions, removalFunctions])
+  for (const part of [tables, nodeTables, deliveryTables, deliveryFunctions, commitFunctions, removalFunctions])
     await client.query(part);
   await client.query('INSERT INTO version VALUES ($1)', [schemaVersion]);
 }

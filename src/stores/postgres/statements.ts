@@ -1,5 +1,6 @@
 import { escapeIdentifier } from 'pg';
-import type { StatusFilter } from '../../core/store.ts';
+import type { StatusFilter } from '../../core/ports/run-lists.ts';
+import type { SharedColumn } from '../../core/ports/run-store.ts';
 import { runStatuses } from '../../schema/statuses.ts';
 import { columnList } from '../run-columns.ts';
 import { deliveryStatements } from './deliveries.ts';
@@ -22,7 +23,7 @@ function writeAndRead(s: string) {
       const bodies = Array.from({ length: writes }, (_, index) => `$${index + 4}`);
       return `SELECT ${s}.keep($1, $2, $3, ARRAY[${bodies}]::text[]) AS outcomes`;
     },
-    notify: 'SELECT pg_notify($1, text) FROM unnest($2::text[]) AS text',
+    notify: 'SELECT pg_notify(channel, text) FROM unnest($1::text[], $2::text[]) AS notification (channel, text)',
     run: `SELECT ${columnList} FROM ${s}.runs WHERE run_id = $1`,
     input: `SELECT input FROM ${s}.runs WHERE run_id = $1`,
     // Up to $3 batches: until they have $4 bytes, or up to one that has as many by itself and is not the first.
@@ -61,8 +62,8 @@ function writeAndRead(s: string) {
       FROM ${s}.runs WHERE finished_at IS NULL AND ($1::text IS NULL OR owner = $1) GROUP BY status`,
     due: `SELECT ${columnList} FROM ${s}.runs WHERE due <= $1 ORDER BY due LIMIT $2`,
     key: `SELECT scope, key, hash, run_id, after, created_at FROM ${s}.keys WHERE scope = $1 AND key = $2`,
-    setTargets: `WITH changed AS (
-        UPDATE ${s}.runs SET targets = $3 WHERE run_id = $1 AND targets IS NOT DISTINCT FROM $2 RETURNING 1
+    compareAndSet: (column: SharedColumn): string => `WITH changed AS (
+        UPDATE ${s}.runs SET ${column} = $3 WHERE run_id = $1 AND ${column} IS NOT DISTINCT FROM $2 RETURNING 1
       ) SELECT true AS taken FROM changed`,
     session: `SELECT session_id, state, ARRAY(
         SELECT url FROM ${s}.history WHERE history.session_id = sessions.session_id ORDER BY position

@@ -1,4 +1,16 @@
+import { needsNoAgent, waits } from './claims.ts';
+
 export const parkedIndex = 'CREATE INDEX runs_parked ON runs (run_id) WHERE parked IS NOT NULL';
+
+/** Which node has each run: see `RunClaims`. */
+export const nodeTables = `
+  ALTER TABLE runs ADD COLUMN node text COLLATE "C";
+  CREATE INDEX runs_waiting ON runs (agent_name, run_id) WHERE ${waits};
+  CREATE INDEX runs_waiting_for_any ON runs (run_id) WHERE ${waits} AND ${needsNoAgent};
+  CREATE INDEX runs_of_node ON runs (node, run_id) WHERE node IS NOT NULL;
+  -- The nodes, and the ends of their leases.
+  CREATE TABLE nodes (node text COLLATE "C" PRIMARY KEY, until timestamptz NOT NULL) WITH (fillfactor = 10);
+`;
 
 /**
  * The tables. All texts are compared by byte (collation "C"), so that an index serves joins between tables. Ids are
@@ -12,6 +24,7 @@ export const tables = `
     owner text COLLATE "C",
     principal text,
     targets text,
+    readers text,
     trace text,
     epoch integer NOT NULL,
     status text COLLATE "C" NOT NULL,

@@ -1,3 +1,5 @@
+import { allChanges } from '../../core/ports/run-store.ts';
+import { nodeFunctions } from './claim-scripts.ts';
 import { putDeliveries } from './delivery-scripts.ts';
 
 /**
@@ -21,9 +23,22 @@ local function is_busy(w)
   return older + younger > 0
 end
 
+${nodeFunctions}
+-- A run that has ended has no node, and waits for none.
+local function put_node(w, before)
+  local node = not w.ended and (w.node or before) or ''
+  if node ~= '' and node == before then return end
+  if not w.input then detach(w.run_id, w.agent, before) end
+  if node ~= '' then
+    attach(w.run_id, node)
+  elseif w.needs_node == '1' then
+    wait_for_node(w.run_id, w.agent, w.needs_agent)
+  end
+end
+
 local function put_row(w, run, before)
   local id = w.run_id
-  redis.call('HSET', run, 'row', w.row, 'epoch', w.epoch, 'status', w.status)
+  redis.call('HSET', run, 'row', w.row, 'epoch', w.epoch, 'status', w.status, 'needs_node', w.needs_node, 'needs_agent', w.needs_agent)
   if w.input then
     if w.targets then redis.call('HSET', run, 'targets', w.targets) end
     redis.call('HSET', run, 'input', w.input, 'agent', w.agent, 'session', w.session)
@@ -109,7 +124,7 @@ local function apply(w, body)
     if age and tonumber(age) >= w.key.fresh then return 'k' end
   end
   if w.when and is_busy(w) then return 's' end
-  local stored = redis.call('HMGET', run, 'epoch', 'last', 'status', 'targets')
+  local stored = redis.call('HMGET', run, 'epoch', 'last', 'status', 'targets', 'node')
   if w.input then
     if stored[1] then return 'f' end
   elseif stored[1] ~= w.from or stored[2] ~= w.expect or final[stored[3]] then
@@ -121,7 +136,10 @@ local function apply(w, body)
   if body ~= '' then redis.call('XADD', p .. 'log:' .. w.run_id, w.last .. '-0', 'b', body) end
   has_written = true
   redis.call('HSET', run, 'last', w.last)
-  if w.row then put_row(w, run, stored[3]) end
+  if w.row then
+    put_row(w, run, stored[3])
+    put_node(w, stored[5])
+  end
   if w.journal then redis.call('RPUSH', p .. 'journal:' .. w.run_id, w.journal) end
   if w.key then
     redis.call('HSET', p .. 'keys', w.key.name, w.key.text)
@@ -149,7 +167,7 @@ if known then
 end
 local is_json, writes = pcall(cjson.decode, ARGV[3])
 if not is_json then return redis.error_reply('REJECTED ' .. tostring(writes)) end
-local letters, lines = {}, {}
+local letters, for_all, changes, by_run = {}, {}, {}, {}
 for i, w in ipairs(writes) do
   local is_fine, letter = pcall(apply, w, ARGV[i + 3])
   -- At the first command that writes, Redis may refuse the whole commit. A later error means that the data of this run
@@ -157,13 +175,21 @@ for i, w in ipairs(writes) do
   if not is_fine and not has_written then return error(letter) end
   letters[i] = is_fine and letter or 'r'
   if letters[i] == 't' then
-    local kind = final[w.status] and '1' or w.row and '2' or ARGV[i + 3] == '' and '3' or '0'
-    lines[#lines + 1] = (w.epoch or w.from) .. ' ' .. w.last .. ' ' .. kind .. ' ' .. w.run_id
+    local kind = final[w.status] and '1' or w.waits and '4' or w.row and '2' or ARGV[i + 3] == '' and '3' or '0'
+    local line = (w.epoch or w.from) .. ' ' .. w.last .. ' ' .. kind .. ' ' .. w.run_id
+    if w.for_all then
+      for_all[#for_all + 1] = line
+    else
+      if w.row then changes[#changes + 1] = line end
+      by_run[w.run_id] = by_run[w.run_id] and by_run[w.run_id] .. '\\n' .. line or line
+    end
   end
 end
 local answer = table.concat(letters)
 redis.call('SET', commit, number .. ' ' .. answer, 'EX', 86400)
 -- Without the permission to publish, commits still succeed.
-if #lines > 0 then redis.pcall('PUBLISH', p .. 'moved', table.concat(lines, '\\n')) end
+if #for_all > 0 then redis.pcall('PUBLISH', p .. 'moved', table.concat(for_all, '\\n')) end
+if #changes > 0 then redis.pcall('PUBLISH', p .. 'moved:${allChanges}', table.concat(changes, '\\n')) end
+for run_id, lines in pairs(by_run) do redis.pcall('PUBLISH', p .. 'moved:' .. run_id, lines) end
 return answer
 `;

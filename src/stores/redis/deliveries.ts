@@ -7,8 +7,8 @@ import {
   newDelivery,
   type PendingDeliveries,
   type UrlFailures,
-} from '../../core/outbox.ts';
-import type { WrittenRow } from '../../core/store.ts';
+} from '../../core/ports/outbox.ts';
+import type { WrittenRow } from '../../core/ports/run-store.ts';
 import type { DeliveryState } from '../../schema/webhook.ts';
 import { deliveryColumns } from '../delivery-columns.ts';
 import { score, timestamp } from './scores.ts';

@@ -1,5 +1,7 @@
-import { appendsOnly, type Key, lastAfter, type Outcome, type Write } from '../../core/store.ts';
+import { isForAllNodes, waitsAfter } from '../../core/ports/run-claims.ts';
+import { appendsOnly, type Key, lastAfter, type Outcome, type Write } from '../../core/ports/run-store.ts';
 import { sessionChanges } from '../remote/session-changes.ts';
+import { needsOf } from './claims.ts';
 import { encodeDelivery } from './deliveries.ts';
 import { score, timestamp } from './scores.ts';
 
@@ -22,6 +24,7 @@ export function encodeWrite(write: Write): object {
   const journal = write.journal?.join('\n');
   if (appendsOnly(write)) return { run_id, from, expect, last, journal };
   const changed = write.grown === true ? undefined : row;
+  const needs = changed && needsOf(changed);
   const { history, state } = sessionChanges(write);
   // One literal: to add keys to spread ones takes V8 three times as long.
   return {
@@ -29,7 +32,7 @@ export function encodeWrite(write: Write): object {
     from,
     expect,
     last,
-    row: changed && JSON.stringify({ ...changed, targets: undefined }),
+    row: changed && JSON.stringify({ ...changed, targets: undefined, readers: undefined }),
     epoch: changed && String(changed.epoch),
     status: changed?.status,
     status_at: changed && score(changed.status_at),
@@ -37,6 +40,12 @@ export function encodeWrite(write: Write): object {
     ended: changed && score(changed.finished_at),
     due: changed && score(changed.due),
     parked: typeof changed?.parked === 'string' || undefined,
+    needs_node: needs?.needs_node,
+    needs_agent: needs?.needs_agent,
+    // Empty for none; without it, the run keeps its node.
+    node: write.node === null ? '' : write.node,
+    waits: waitsAfter(write) || undefined,
+    for_all: isForAllNodes(write) || undefined,
     input: changed && write.expect === 0 && input !== undefined ? JSON.stringify(input) : undefined,
     agent: agent_name,
     session: session_id,

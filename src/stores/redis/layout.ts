@@ -1,10 +1,13 @@
 import type { Redis } from 'ioredis';
+import { upgradeToNodes } from './upgrade.ts';
 
 // The keys; all begin with the store's prefix. The prefix is a hash tag, so that a cluster keeps all keys in one slot,
 // where one script may use them.
 //
 //   version            string  version of this layout
-//   run:ID             hash    row (JSON, without its targets), last, epoch, status, agent, session, owner, input (JSON), targets
+//   run:ID             hash    row (JSON, without its targets and readers), last, epoch, status, agent, session, owner, input (JSON),
+//                            targets, readers,
+//                            node (the one that has the run), needs_node, needs_agent (1 or 0: see `RunClaims`)
 //   log:ID             stream  an entry is a batch: its id is the number of its last event, its field `b` has the lines
 //   journal:ID         list    lines, as written
 //   made:ID            set     resources that are deleted with the run
@@ -14,6 +17,10 @@ import type { Redis } from 'ioredis';
 //                      zset    ids of runs, all with the score 0: ordered by id, which is by time
 //   at:AGENT:STATUS, at-of:OWNER:AGENT:STATUS
 //                      zset    ids of runs, by the time of their status in milliseconds
+//   nodes              zset    nodes with a lease or with runs, by the end of the lease in milliseconds
+//   held:NODE          zset    ids of the runs that a node has, with the score 0
+//   waiting:AGENT, waiting
+//                      zset    ids of the runs that wait for a node with their agent, or for any; with the score 0
 //   due, ended         zset    ids of runs, by that time in milliseconds
 //   session:ID         hash    state, urls (number of URLs ever added)
 //   history:ID         zset    URLs, in the order in which they were added
@@ -39,15 +46,17 @@ import type { Redis } from 'ioredis';
 //   figures-of:OWNER   hash    the same for each agent, as completed:AGENT and so on
 //   commit:WRITER      string  number of the last commit of an open store, and a letter for each write; expires after a day
 //
-// Applied writes are published on the channel `moved`, a line for each: epoch, last, 1 where the run is final, 2 where
-// more than `last` may have changed, 3 where only the journal has grown, or else 0, run_id.
+// Applied writes are published on channels: `moved` for what every node hears of (see `isForAllNodes`), `moved:changes` for
+// other changes of rows, and `moved:RUN` for all other writes to a run. A text has a line for each write: epoch, last, 1 where the run is final, 4 where it
+// waits for a node, 2 where more than `last` may have changed, 3 where only the journal has grown, or else 0, run_id.
 
-/** Version of the layout above. Versions 1 and 2 were never released. */
-export const layout = 3;
+/** Version of the layout above. Versions 1 and 2 were never released. Version 3 is upgraded. */
+export const layout = 4;
+const firstLayout = 3;
 
 /**
- * Checks the version of the stored data, and writes it where there is none.
- * @throws Error where another version of Rivulet wrote it
+ * Checks the version of the stored data. Writes it where there is none, and upgrades older data.
+ * @throws Error where a newer Rivulet wrote it, or a build from before the first release
  */
 export async function checkLayout(redis: Redis, prefix: string): Promise<void> {
   const name = `${prefix}version`;
@@ -56,24 +65,12 @@ export async function checkLayout(redis: Redis, prefix: string): Promise<void> {
   if (Number(found) > layout) {
     throw new Error(`the prefix ${prefix} was written by a newer Rivulet (layout ${found}, this one knows ${layout})`);
   }
-  if (Number(found) < layout) {
+  if (Number(found) < firstLayout) {
     throw new Error(
       `the prefix ${prefix} was written before Rivulet's first release (layout ${found}); use another prefix`,
     );
   }
-}
-
-/** Writes the set `agents` where an earlier build has written runs without it. */
-export async function listAgents(redis: Redis, prefix: string): Promise<void> {
-  const [agents, runs] = [await redis.exists(`${prefix}agents`), await redis.exists(`${prefix}runs`)];
-  if (agents === 1 || runs === 0) return;
-  const start = `${prefix}agent:`;
-  const match = `${start.replace(/[\\*?[\]]/g, '\\$&')}*`;
-  const names = new Set<string>();
-  for await (const keys of redis.scanStream({ match, count: 1_000 }) as AsyncIterable<string[]>)
-    for (const key of keys) names.add(key.slice(start.length));
-  // Redis may be full at present. Then the next start writes the set.
-  if (names.size > 0) await redis.sadd(`${prefix}agents`, ...names).catch(() => {});
+  if (Number(found) < layout) await upgradeToNodes(redis, prefix);
 }
 
 /** A warning for each setting of Redis that may lose acknowledged commits. */

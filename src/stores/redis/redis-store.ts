@@ -1,35 +1,39 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { fullChars } from '../../core/lines.ts';
-import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
+import type {
+  Delivery,
+  DeliveryFilter,
+  DeliveryResult,
+  PendingDeliveries,
+  UrlFailures,
+} from '../../core/ports/outbox.ts';
+import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
+import {
+  type Batch,
+  type Key,
+  type Outcome,
+  type RunNotification,
+  type RunRow,
+  type SharedColumn,
+  sharedColumns,
+  type TargetsChanged,
+  type Watch,
+  type Write,
+} from '../../core/ports/run-store.ts';
+import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
+import type { Cutoffs, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
 import { openStatuses } from '../../core/run-state.ts';
-import type {
-  AgentFigures,
-  Batch,
-  Key,
-  OpenRuns,
-  Outcome,
-  Resource,
-  Retention,
-  RunFilter,
-  RunNotification,
-  RunRow,
-  SessionRow,
-  StatusFilter,
-  StatusPosition,
-  Store,
-  TargetsChanged,
-  Write,
-} from '../../core/store.ts';
 import { backoff, within } from '../../core/timing.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { matchesStatus, newestStatuses } from '../status-times.ts';
+import { RedisClaims } from './claims.ts';
 import { RedisDeliveries } from './deliveries.ts';
 import { checkLength, encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
-import { checkLayout, durabilityWarnings, listAgents, maxTextBytes } from './layout.ts';
+import { checkLayout, durabilityWarnings, maxTextBytes } from './layout.ts';
 import { parseRows, smallestSet, statusSets } from './run-sets.ts';
 import { timestamp } from './scores.ts';
 import { defineScripts } from './scripts.ts';
@@ -61,20 +65,26 @@ const closeTimeout = 1_000;
  * Redis does not answer for ten seconds, a read fails and a commit waits. The client reconnects by itself.
  */
 export class RedisStore implements Store {
+  readonly claims: RedisClaims;
   readonly #redis: Redis;
   readonly #prefix: string;
   readonly #maxBytes: number;
   readonly #deliveries: RedisDeliveries;
   readonly #writer = randomUUID();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyRedisError);
-  readonly #subscription = new SharedSubscription((onText) => subscribe(this.#redis, `${this.#prefix}moved`, onText));
+  readonly #subscription: SharedSubscription;
 
   private constructor(redis: Redis, prefix: string, maxBytes: number) {
     this.#redis = redis;
     this.#maxBytes = maxBytes;
     // A hash tag: a cluster keeps all keys with the same text in braces in one slot.
     this.#prefix = `{${prefix}}:`;
+    this.#subscription = new SharedSubscription(
+      { all: `${this.#prefix}moved`, of: (topic) => `${this.#prefix}moved:${topic}` },
+      (channels, onText) => subscribe(this.#redis, channels, onText),
+    );
     this.#deliveries = new RedisDeliveries(redis, this.#prefix);
+    this.claims = new RedisClaims(redis, this.#prefix);
     redis.on('ready', () => this.#commits.retryNow());
   }
 
@@ -114,7 +124,6 @@ export class RedisStore implements Store {
     const store = new RedisStore(redis, prefix, await maxTextBytes(redis));
     try {
       await checkLayout(redis, store.#prefix);
-      await listAgents(redis, store.#prefix);
     } catch (error) {
       redis.disconnect();
       throw error;
@@ -128,8 +137,9 @@ export class RedisStore implements Store {
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    const [row, last, targets = null] = await this.#redis.hmget(this.#key('run', run_id), 'row', 'last', 'targets');
-    return row == null || last == null ? undefined : parseRows([[row, last, targets]])[0];
+    const fields = ['row', 'last', ...sharedColumns];
+    const [row, last, targets = null, readers = null] = await this.#redis.hmget(this.#key('run', run_id), ...fields);
+    return row == null || last == null ? undefined : parseRows([[row, last, targets, readers]])[0];
   }
 
   async input(run_id: string): Promise<RunInput | undefined> {
@@ -213,8 +223,13 @@ export class RedisStore implements Store {
     return text === null ? undefined : JSON.parse(text);
   }
 
-  async setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean> {
-    return (await this.#redis.rivuletSetTargets(this.#prefix, run_id, before ?? '', targets ?? '')) === 1;
+  async compareAndSet(
+    run_id: string,
+    column: SharedColumn,
+    before: string | null,
+    after: string | null,
+  ): Promise<boolean> {
+    return (await this.#redis.rivuletCompareAndSet(this.#prefix, run_id, column, before ?? '', after ?? '')) === 1;
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -307,14 +322,14 @@ export class RedisStore implements Store {
     while ((await this.#redis.rivuletRemoveOwner(this.#prefix, owner, sweepRows)) > 0);
   }
 
-  async sweep({ runs, keys, sessions, deliveries }: Retention): Promise<boolean> {
+  async sweep({ runs, keys, sessions, deliveries }: Cutoffs): Promise<boolean> {
     const times = [timestamp(runs), timestamp(keys), timestamp(sessions)] as const;
     return (
       (await this.#redis.rivuletSweep(this.#prefix, ...times, sweepRows, sweepSessions, timestamp(deliveries))) > 0
     );
   }
 
-  async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<() => Promise<void>> {
+  async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<Watch> {
     return this.#subscription.add(moved);
   }
 

@@ -8,11 +8,15 @@ const dropRun = `
 local p = KEYS[1]
 ${deliveryLines}${dropDeliveries}
 local function drop_run(id)
-  local run = redis.call('HMGET', p .. 'run:' .. id, 'agent', 'status', 'session', 'owner')
-  local agent, status, session, owner = run[1], run[2], run[3], run[4]
+  local run = redis.call('HMGET', p .. 'run:' .. id, 'agent', 'status', 'session', 'owner', 'node')
+  local agent, status, session, owner, node = run[1], run[2], run[3], run[4], run[5]
   local ended = redis.call('ZSCORE', p .. 'ended', id)
-  local lists = { 'runs', 'unfinished', 'parked', 'due', 'ended' }
-  if agent then table.insert(lists, 'agent:' .. agent) end
+  local lists = { 'runs', 'unfinished', 'parked', 'due', 'ended', 'waiting' }
+  if agent then
+    table.insert(lists, 'agent:' .. agent)
+    table.insert(lists, 'waiting:' .. agent)
+  end
+  if node then table.insert(lists, 'held:' .. node) end
   if status then table.insert(lists, 'status:' .. status) end
   if agent and status then
     table.insert(lists, 'agent-status:' .. agent .. ':' .. status)

@@ -1,5 +1,6 @@
+import type { RunFilter, StatusFilter } from '../../core/ports/run-lists.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { RunFilter, RunRow, StatusFilter } from '../../core/store.ts';
 import { rangesOf } from '../status-times.ts';
 import type { RunValues } from './scripts.ts';
 
@@ -25,11 +26,11 @@ export const statusSets = ({ owner, statuses }: StatusFilter, agent_names: reado
 
 /** Parses rows. Damaged ones are left out, because an error would hide all others. */
 export function parseRows(found: readonly RunValues[]): RunRow[] {
-  return found.flatMap(([row, last, targets]) => {
+  return found.flatMap(([row, last, targets, readers]) => {
     try {
       // Not spread: adding keys to a spread copy costs V8 ten times as much.
       // Rows of earlier builds have neither.
-      return Object.assign({ rests_at: null, parked: null }, JSON.parse(row), { targets, last: Number(last) });
+      return Object.assign({ rests_at: null, parked: null }, JSON.parse(row), { targets, readers, last: Number(last) });
     } catch {
       return [];
     }

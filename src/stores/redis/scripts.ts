@@ -1,4 +1,6 @@
 import type { Redis, Result } from 'ioredis';
+import type { SharedColumn } from '../../core/ports/run-store.ts';
+import { claimRuns, endLease, freeRuns, renewLease, takeRuns, upgradeRuns } from './claim-scripts.ts';
 import { commitScript } from './commit-script.ts';
 import type { DeliveryValues } from './deliveries.ts';
 import { claimDeliveries, finishDelivery, listDeliveries, replayDelivery } from './delivery-scripts.ts';
@@ -30,17 +32,18 @@ end
 /**
  * Reads rows of runs through a sorted set. ARGV: the command that reads the set, the set, from and to where; the
  * largest number of rows to return and of runs to examine; then an agent, a session, an owner and a status to
- * filter by, each empty for any. Returns the id at which it stopped, empty at the end of the set, and the row, `last` and the targets of each run.
+ * filter by, each empty for any. Returns the id at which it stopped, empty at the end of the set, and
+ * the row, `last`, the targets and the readers of each run.
  */
 const listRuns = `
 local p, found = KEYS[1], {}
 local wanted, most = tonumber(ARGV[5]), tonumber(ARGV[6])
 local ids = redis.call(ARGV[1], p .. ARGV[2], ARGV[3], ARGV[4], 'LIMIT', 0, most)
 for n, id in ipairs(ids) do
-  local run = redis.call('HMGET', p .. 'run:' .. id, 'row', 'last', 'agent', 'session', 'owner', 'status', 'targets')
+  local run = redis.call('HMGET', p .. 'run:' .. id, 'row', 'last', 'agent', 'session', 'owner', 'status', 'targets', 'readers')
   local fits = run[1] and run[2]
   for i = 1, 4 do fits = fits and (ARGV[6 + i] == '' or ARGV[6 + i] == run[2 + i]) end
-  if fits then found[#found + 1] = { run[1], run[2], run[7] } end
+  if fits then found[#found + 1] = { run[1], run[2], run[7], run[8] } end
   if #found == wanted then return { id, found } end
 end
 return { #ids == most and ids[most] or '', found }
@@ -58,7 +61,7 @@ while true do
   local ids = redis.call('ZREVRANGEBYSCORE', p .. ARGV[1], ARGV[2], ARGV[4], 'WITHSCORES', 'LIMIT', at, wanted)
   for n = 1, #ids, 2 do
     if ids[n + 1] ~= ARGV[2] or ARGV[3] == '' or ids[n] < ARGV[3] then
-      local run = redis.call('HMGET', p .. 'run:' .. ids[n], 'row', 'last', 'targets')
+      local run = redis.call('HMGET', p .. 'run:' .. ids[n], 'row', 'last', 'targets', 'readers')
       if run[1] and run[2] then found[#found + 1] = run end
       if #found == wanted then return found end
     end
@@ -68,17 +71,17 @@ while true do
 end
 `;
 
-/** ARGV: a run, its targets before and after, each empty for none. Returns 0 where it has others. */
-const setTargets = `
-local run = KEYS[1] .. 'run:' .. ARGV[1]
-local stored = redis.call('HMGET', run, 'row', 'targets')
-if not stored[1] or (stored[2] or '') ~= ARGV[2] then return 0 end
-if ARGV[3] == '' then redis.call('HDEL', run, 'targets') else redis.call('HSET', run, 'targets', ARGV[3]) end
+/** ARGV: a run, a field of it, its text before and after, each empty for none. Returns 0 where it has another. */
+const compareAndSet = `
+local run, field = KEYS[1] .. 'run:' .. ARGV[1], ARGV[2]
+local stored = redis.call('HMGET', run, 'row', field)
+if not stored[1] or (stored[2] or '') ~= ARGV[3] then return 0 end
+if ARGV[4] == '' then redis.call('HDEL', run, field) else redis.call('HSET', run, field, ARGV[4]) end
 return 1
 `;
 
-/** What Redis returns of a run: its row, `last` and its targets. */
-export type RunValues = readonly [row: string, last: string, targets: string | null];
+/** What Redis returns of a run: its row, `last`, its targets and its readers. */
+export type RunValues = readonly [row: string, last: string, targets: string | null, readers: string | null];
 
 type Range = 'ZRANGEBYLEX' | 'ZREVRANGEBYLEX' | 'ZRANGEBYSCORE';
 
@@ -122,8 +125,14 @@ declare module 'ioredis' {
       since: string,
       limit: number,
     ): Result<RunValues[], Context>;
-    /** Returns 0 where the run has other targets. */
-    rivuletSetTargets(prefix: string, run_id: string, before: string, targets: string): Result<number, Context>;
+    /** Returns 0 where the field has another text. */
+    rivuletCompareAndSet(
+      prefix: string,
+      run_id: string,
+      field: SharedColumn,
+      before: string,
+      after: string,
+    ): Result<number, Context>;
     /** Returns 0 where the run is not final. */
     rivuletRemove(prefix: string, run_id: string): Result<number, Context>;
     /** Returns 0 where one of its runs is not final. */
@@ -171,6 +180,26 @@ declare module 'ioredis' {
       owner: string,
       state: string,
     ): Result<[string, DeliveryValues[]], Context>;
+    rivuletRenewLease(prefix: string, node: string, milliseconds: number): Result<null, Context>;
+    rivuletEndLease(prefix: string, node: string): Result<null, Context>;
+    /** Returns the ids of up to `limit` runs. */
+    rivuletClaimRuns(
+      prefix: string,
+      node: string,
+      limit: number,
+      examined: number,
+      ...agents: readonly string[]
+    ): Result<string[], Context>;
+    /** Returns the ids of those runs that the node has then. */
+    rivuletTakeRuns(prefix: string, node: string, ...run_ids: readonly string[]): Result<string[], Context>;
+    rivuletFreeRuns(prefix: string, node: string, ...run_ids: readonly string[]): Result<null, Context>;
+    /** Each run is followed by its `needs_node` and `needs_agent`. */
+    rivuletUpgradeRuns(
+      prefix: string,
+      from: number,
+      to: number | '',
+      ...runs: readonly string[]
+    ): Result<null, Context>;
   }
 }
 
@@ -181,7 +210,7 @@ export function defineScripts(redis: Redis): void {
     rivuletPage: readPage,
     rivuletList: listRuns,
     rivuletListByStatusTime: listByStatusTime,
-    rivuletSetTargets: setTargets,
+    rivuletCompareAndSet: compareAndSet,
     rivuletRemove: removeRun,
     rivuletRemoveSession: removeSession,
     rivuletRemoveOwner: removeOwner,
@@ -190,6 +219,12 @@ export function defineScripts(redis: Redis): void {
     rivuletFinishDelivery: finishDelivery,
     rivuletReplayDelivery: replayDelivery,
     rivuletListDeliveries: listDeliveries,
+    rivuletRenewLease: renewLease,
+    rivuletEndLease: endLease,
+    rivuletClaimRuns: claimRuns,
+    rivuletTakeRuns: takeRuns,
+    rivuletFreeRuns: freeRuns,
+    rivuletUpgradeRuns: upgradeRuns,
   };
   for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { lua, numberOfKeys: 1 });
 }

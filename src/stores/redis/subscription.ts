@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { Channels } from '../remote/channels.ts';
 import type { Subscription } from '../remote/shared-subscription.ts';
 import { isRedisUnavailable } from './errors.ts';
 
@@ -6,8 +7,8 @@ import { isRedisUnavailable } from './errors.ts';
 const checkInterval = 10_000;
 const checkTimeout = 5_000;
 
-/** Subscribes to a channel on a connection of its own, with the settings of the store's connection. */
-export function subscribe(store: Redis, channel: string, onText: (text: string | undefined) => void): Subscription {
+/** Subscribes to channels on a connection of its own, with the settings of the store's connection. */
+export function subscribe(store: Redis, channels: Channels, onText: (text: string | undefined) => void): Subscription {
   // The client could subscribe again by itself, but it reports neither that nor a failure to do so.
   const redis = store.duplicate({ lazyConnect: true, autoResubscribe: false, socketTimeout: checkTimeout });
   let subscribed = false;
@@ -16,11 +17,17 @@ export function subscribe(store: Redis, channel: string, onText: (text: string |
   const active = new Promise<void>((resolve, reject) => {
     rejectActive = reject;
     let first = true;
-    // Subscribes on a new connection. On an open one it checks that the connection lives and may still subscribe.
+    const send = (join: readonly string[], leave: readonly string[]): Promise<unknown> =>
+      Promise.all([
+        ...(join.length > 0 ? [redis.subscribe(...join)] : []),
+        ...(leave.length > 0 ? [redis.unsubscribe(...leave)] : []),
+      ]);
+    // Subscribes on a new connection. On an open one it checks that the connection lives.
     const subscribeAgain = async (): Promise<void> => {
       if (redis.status !== 'ready') return;
       try {
-        await redis.subscribe(channel);
+        if (subscribed) await redis.ping();
+        else await channels.connect(send);
       } catch (error) {
         if (first && !isRedisUnavailable(error)) reject(error);
         return;

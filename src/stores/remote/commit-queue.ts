@@ -1,4 +1,4 @@
-import type { Outcome, Write } from '../../core/store.ts';
+import type { Outcome, Write } from '../../core/ports/run-store.ts';
 import { Delay, retry } from '../../core/timing.ts';
 import type { CommitFailure } from './errors.ts';
 

@@ -1,4 +1,4 @@
-import type { Write } from '../../core/store.ts';
+import type { Write } from '../../core/ports/run-store.ts';
 
 /** A text that a server accepts: a NUL character or half a surrogate pair would make it refuse the whole message. */
 export const sanitizeText = (text: string): string => Buffer.from(text).toString().replaceAll('\0', '\ufffd');

@@ -1,6 +1,6 @@
-import { UnorderedSet } from '../../core/collections.ts';
+import type { RunNotification, RunRow, Watch } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { RunNotification, RunRow } from '../../core/store.ts';
+import { Channels } from './channels.ts';
 
 /** A connection that receives what other processes publish. It reconnects by itself until it is closed. */
 export interface Subscription {
@@ -11,36 +11,58 @@ export interface Subscription {
   close(): Promise<void>;
 }
 
-/** Opens one. `onText` gets each published text, and undefined after an interruption, in which texts may be lost. */
-type Subscribe = (onText: (text: string | undefined) => void) => Subscription;
+/**
+ * Opens one, which calls `channels.connect` for each connection. `onText` gets each published text, and undefined after an
+ * interruption, in which texts may be lost.
+ */
+type Subscribe = (channels: Channels, onText: (text: string | undefined) => void) => Subscription;
+
+/** The names of a store's channels. */
+export interface ChannelNames {
+  /** The channel to which every node is subscribed. */
+  readonly all: string;
+  /** The channel of a topic: see `Watch`. */
+  of(topic: string): string;
+}
 
 type Observer = (moves: readonly RunNotification[] | undefined) => void;
 
-/** The observers of a store's notifications. They share one subscription, which is open while there are any. */
+/**
+ * The observers of a store's notifications. They share one subscription, which is open while there are any. So an observer
+ * also hears of what the others follow.
+ */
 export class SharedSubscription {
+  readonly #names: ChannelNames;
   readonly #subscribe: Subscribe;
-  readonly #observers = new UnorderedSet<Observer>();
+  readonly #observers = new Set<Observer>();
+  readonly #channels: Channels;
   #subscription: Subscription | undefined;
   #closed = false;
 
-  constructor(subscribe: Subscribe) {
+  constructor(names: ChannelNames, subscribe: Subscribe) {
+    this.#names = names;
+    // A user that may not subscribe to the channels of runs is refused at the start, and not when a reader comes.
+    this.#channels = new Channels([names.all, names.of('check')]);
     this.#subscribe = subscribe;
   }
 
-  /** Returns an unsubscribe function. */
-  async add(observer: Observer): Promise<() => Promise<void>> {
+  async add(observer: Observer): Promise<Watch> {
     if (this.#closed) throw new Error('the store is closed');
-    const remove = this.#observers.add(observer);
-    const unsubscribe = async (): Promise<void> => {
-      remove();
+    this.#observers.add(observer);
+    const close = async (): Promise<void> => {
+      this.#observers.delete(observer);
       if (this.#observers.size === 0) await this.#end();
     };
-    this.#subscription ??= this.#subscribe((text) => this.#notify(text));
+    this.#subscription ??= this.#subscribe(this.#channels, (text) => this.#notify(text));
     await this.#subscription.active.catch(async (error: unknown) => {
-      await unsubscribe();
+      await close();
       throw error;
     });
-    return unsubscribe;
+    return {
+      follow: (topic) => this.#channels.join(this.#names.of(topic)),
+      unfollow: (topic) => this.#channels.leave(this.#names.of(topic)),
+      close,
+    };
   }
 
   async close(): Promise<void> {
@@ -57,7 +79,7 @@ export class SharedSubscription {
   #notify(text: string | undefined): void {
     if (this.#closed) return;
     const moves = text === undefined ? undefined : parseNotification(text);
-    for (const observer of this.#observers.all()) {
+    for (const observer of [...this.#observers]) {
       try {
         observer(moves);
       } catch {
@@ -71,8 +93,8 @@ export class SharedSubscription {
 export type NotifiedRun = Pick<RunRow, 'run_id' | 'epoch' | 'last' | 'status'>;
 
 /** What writes have done to a run: see `RunNotification`. */
-type Kind = 'grown' | 'changed' | 'forwarded';
-const digits: Readonly<Record<Kind, number>> = { grown: 0, changed: 2, forwarded: 3 };
+type Kind = 'grown' | 'changed' | 'forwarded' | 'waits';
+const digits: Readonly<Record<Kind, number>> = { grown: 0, changed: 2, forwarded: 3, waits: 4 };
 
 /** The line of a notification for writes of one kind that led to a row. Redis builds the same line in the commit script. */
 export const notificationLine = ({ run_id, epoch, last, status }: NotifiedRun, kind: Kind): string =>
@@ -82,13 +104,14 @@ export const notificationLine = ({ run_id, epoch, last, status }: NotifiedRun, k
 function parseNotification(text: string): RunNotification[] | undefined {
   const moves = new Map<string, RunNotification>();
   for (const line of text.split('\n')) {
-    const [, epoch, last, kind = '', run_id] = /^(\d+) (\d+) ([0-3]) (.+)$/.exec(line) ?? [];
+    const [, epoch, last, kind = '', run_id] = /^(\d+) (\d+) ([0-4]) (.+)$/.exec(line) ?? [];
     if (run_id === undefined) return undefined;
     const before = moves.get(run_id);
     const final = kind === '1' || before?.final === true;
-    const changed = '12'.includes(kind) || before?.changed === true;
+    const changed = '124'.includes(kind) || before?.changed === true;
     const forwarded = kind === '3' || before?.forwarded === true;
-    moves.set(run_id, { run_id, epoch: Number(epoch), last: Number(last), final, changed, forwarded });
+    const waits = kind === '4' || before?.waits === true;
+    moves.set(run_id, { run_id, epoch: Number(epoch), last: Number(last), final, changed, forwarded, waits });
   }
   return [...moves.values()];
 }

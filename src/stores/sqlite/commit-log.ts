@@ -1,6 +1,6 @@
 import { BoxedMap } from '../../core/collections.ts';
 import { charsOf, fullChars } from '../../core/lines.ts';
-import type { Batch, RunRow, Write } from '../../core/store.ts';
+import type { Batch, RunRow, Write } from '../../core/ports/run-store.ts';
 import { packLines, unpackLines } from '../packed-lines.ts';
 import type { Statements, StoredRun } from './statements.ts';
 

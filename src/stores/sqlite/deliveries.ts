@@ -6,8 +6,8 @@ import {
   newDelivery,
   type PendingDeliveries,
   type UrlFailures,
-} from '../../core/outbox.ts';
-import type { WrittenRow } from '../../core/store.ts';
+} from '../../core/ports/outbox.ts';
+import type { WrittenRow } from '../../core/ports/run-store.ts';
 import { deliveryColumnList, deliveryColumns } from '../delivery-columns.ts';
 import { type Database, replaceNul, type Statement, type Value } from './driver.ts';
 

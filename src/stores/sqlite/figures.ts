@@ -1,4 +1,5 @@
-import type { AgentFigures, Write, WrittenRow } from '../../core/store.ts';
+import type { AgentFigures } from '../../core/ports/run-lists.ts';
+import type { Write, WrittenRow } from '../../core/ports/run-store.ts';
 import { type EndedRun, everyone, figuresOf, type OwnedFigures, sumOf } from '../figures.ts';
 import type { Statements } from './statements.ts';
 import type { StatusLists } from './status-lists.ts';

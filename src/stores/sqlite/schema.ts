@@ -15,7 +15,7 @@ export const open = '(finished_at IS NOT NULL) = 0';
 export const final = '(finished_at IS NOT NULL) = 1';
 
 /** Version of the files that this Rivulet writes. Versions 1 to 9 were never released. Later ones are upgraded. */
-export const fileVersion = 12;
+export const fileVersion = 13;
 const oldestVersion = 10;
 
 const parkedIndex = 'CREATE INDEX runs_parked ON runs (run_id) WHERE parked IS NOT NULL';
@@ -24,6 +24,7 @@ const parkedIndex = 'CREATE INDEX runs_parked ON runs (run_id) WHERE parked IS N
 const upgrades: Readonly<Record<number, string>> = {
   10: 'ALTER TABLE runs ADD COLUMN rests_at TEXT',
   11: `ALTER TABLE runs ADD COLUMN parked TEXT; ${parkedIndex}`,
+  12: 'ALTER TABLE runs ADD COLUMN readers TEXT',
 };
 
 /**
@@ -38,6 +39,7 @@ const schema = `
     owner TEXT,
     principal TEXT,
     targets TEXT,
+    readers TEXT,
     trace TEXT,
     epoch INTEGER NOT NULL,
     status TEXT NOT NULL,

@@ -1,4 +1,5 @@
-import type { Resource, Write, WrittenRow } from '../../core/store.ts';
+import type { Write, WrittenRow } from '../../core/ports/run-store.ts';
+import type { Resource } from '../../core/ports/session-store.ts';
 import { replaceNul } from './driver.ts';
 import type { Numbers } from './numbers.ts';
 import type { Statements } from './statements.ts';

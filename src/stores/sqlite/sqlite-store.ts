@@ -1,24 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { charsOf, fullChars } from '../../core/lines.ts';
-import type { Delivery, DeliveryFilter, DeliveryResult, PendingDeliveries, UrlFailures } from '../../core/outbox.ts';
-import type { RunInput } from '../../core/request.ts';
 import type {
-  AgentFigures,
-  Batch,
-  Key,
-  OpenRuns,
-  Outcome,
-  Resource,
-  Retention,
-  RunFilter,
-  RunRow,
-  SessionRow,
-  StatusFilter,
-  StatusPosition,
-  Store,
-  Write,
-} from '../../core/store.ts';
+  Delivery,
+  DeliveryFilter,
+  DeliveryResult,
+  PendingDeliveries,
+  UrlFailures,
+} from '../../core/ports/outbox.ts';
+import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
+import type { Batch, Key, Outcome, RunRow, SharedColumn, Write } from '../../core/ports/run-store.ts';
+import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
+import type { Cutoffs, Store } from '../../core/ports/store.ts';
+import type { RunInput } from '../../core/request.ts';
 import { unpackLines } from '../packed-lines.ts';
 import { Checkpoints, logSizeLimit } from './checkpoints.ts';
 import { CommitLog } from './commit-log.ts';
@@ -208,10 +202,16 @@ export class SqliteStore implements Store {
     return this.#reads.key.get(scope, key);
   }
 
-  async setTargets(run_id: string, before: string | null, targets: string | null): Promise<boolean> {
+  async compareAndSet(
+    run_id: string,
+    column: SharedColumn,
+    before: string | null,
+    after: string | null,
+  ): Promise<boolean> {
+    const statement = column === 'targets' ? this.#sql.setTargets : this.#sql.setReaders;
     return this.#transaction(() => {
-      const isSet = this.#sql.setTargets.run(targets, run_id, before).changes > 0;
-      if (isSet) this.#log.retarget(run_id, targets);
+      const isSet = statement.run(after, run_id, before).changes > 0;
+      if (isSet && column === 'targets') this.#log.retarget(run_id, after);
       return isSet;
     });
   }
@@ -303,7 +303,7 @@ export class SqliteStore implements Store {
     throw new Error(`another program reads ${this.#path}, so its write-ahead log still has removed data; try again`);
   }
 
-  async sweep(before: Retention): Promise<boolean> {
+  async sweep(before: Cutoffs): Promise<boolean> {
     return this.#transaction(() => this.#sweep(before));
   }
 
@@ -321,7 +321,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  #sweep(before: Retention): boolean {
+  #sweep(before: Cutoffs): boolean {
     this.#figures.flush();
     return sweepFor(sweepTime, this.#sql, this.#statusLists, before);
   }

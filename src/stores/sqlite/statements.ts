@@ -1,4 +1,6 @@
-import type { AgentFigures, Key, OpenRuns, Resource, RunFilter, RunRow } from '../../core/store.ts';
+import type { AgentFigures, OpenRuns, RunFilter } from '../../core/ports/run-lists.ts';
+import type { Key, RunRow } from '../../core/ports/run-store.ts';
+import type { Resource } from '../../core/ports/session-store.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { columnList, mutableColumns, runColumns } from '../run-columns.ts';
 import type { Database, Statement, Value } from './driver.ts';
@@ -64,6 +66,7 @@ function prepareWrites(db: Database, token: string) {
        WHERE run_id = ?`,
     ),
     setTargets: db.prepare<Value[]>('UPDATE runs SET targets = ? WHERE run_id = ? AND targets IS ?'),
+    setReaders: db.prepare<Value[]>('UPDATE runs SET readers = ? WHERE run_id = ? AND readers IS ?'),
     insertCommit: command<[number, string]>('INSERT INTO commits (position, body) VALUES (?, ?)'),
     trimCommits: command<[number]>('DELETE FROM commits WHERE position < ?'),
     // Changes no indexed column.

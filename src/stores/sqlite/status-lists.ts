@@ -1,5 +1,6 @@
+import type { StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
 import { finalStatuses } from '../../core/run-state.ts';
-import type { RunRow, StatusFilter, StatusPosition } from '../../core/store.ts';
 import { runStatuses } from '../../schema/statuses.ts';
 import type { EndedRun } from '../figures.ts';
 import { columnList } from '../run-columns.ts';

@@ -1,4 +1,4 @@
-import type { Retention } from '../../core/store.ts';
+import type { Cutoffs } from '../../core/ports/store.ts';
 import type { Statements } from './statements.ts';
 import type { StatusLists } from './status-lists.ts';
 
@@ -6,7 +6,7 @@ import type { StatusLists } from './status-lists.ts';
 const stepRows = 32;
 
 /** Deletes old data for the given time. Returns whether there may be more. */
-export function sweepFor(milliseconds: number, sql: Statements, lists: StatusLists, before: Retention): boolean {
+export function sweepFor(milliseconds: number, sql: Statements, lists: StatusLists, before: Cutoffs): boolean {
   for (const until = performance.now() + milliseconds; sweepStep(sql, lists, before); ) {
     if (performance.now() >= until) return true;
   }
@@ -44,7 +44,7 @@ export function removeOwned(sql: Statements, owner: string): boolean {
 }
 
 /** One step. Returns whether there was anything to delete. */
-function sweepStep(sql: Statements, lists: StatusLists, { runs, keys, sessions, deliveries }: Retention): boolean {
+function sweepStep(sql: Statements, lists: StatusLists, { runs, keys, sessions, deliveries }: Cutoffs): boolean {
   const removedRun = sql.removedRun.get();
   if (removedRun !== undefined) return clearLog(sql, removedRun.run);
   const removedSession = sql.removedSession.get();

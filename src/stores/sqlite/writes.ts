@@ -1,4 +1,3 @@
-import { isFinal } from '../../core/run-state.ts';
 import {
   appendsOnly,
   lastAfter,
@@ -6,7 +5,8 @@ import {
   type TargetsChanged,
   type Write,
   type WrittenRow,
-} from '../../core/store.ts';
+} from '../../core/ports/run-store.ts';
+import { isFinal } from '../../core/run-state.ts';
 import { figuresOf } from '../figures.ts';
 import type { CommitLog } from './commit-log.ts';
 import type { FileDeliveries } from './deliveries.ts';
@@ -113,6 +113,7 @@ const rowValues = (row: WrittenRow, last: number): Value[] => [
   row.owner,
   row.principal,
   row.targets,
+  row.readers,
   row.trace,
   row.epoch,
   row.status,

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import type { Quotas } from '../../../src/core/quotas.ts';
+import type { Quotas } from '../../../src/core/ports/quotas.ts';
 import { FailedAttempts } from '../../../src/http/auth/failed-attempts.ts';
 import { OwnCounters } from '../../../src/quotas/own-counters.ts';
 

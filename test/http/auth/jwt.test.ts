@@ -267,7 +267,7 @@ describe('the keys of an issuer over HTTP', () => {
         setTimeout(collectGarbage, 100);
         return trickle(response, 'application/json', ' ');
       },
-      'timeout',
+      'no answer for 1 s',
     ],
     [
       'of an error without an end',

@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import type { AuthOptions, AuthRequest } from '../../../src/http/auth/credentials.ts';
 import { recordOf, userScopes } from '../../../src/http/auth/key-records.ts';
-import { httpLimits } from '../../../src/http/limits.ts';
+import { httpLimits } from '../../../src/http/limits/limits.ts';
 import { StreamMonitor } from '../../../src/http/sse/stream-monitor.ts';
 import { unobserved } from '../../../src/http/traffic.ts';
 import { headersOf, metaOf, request } from '../../protocols/mcp/modern.ts';

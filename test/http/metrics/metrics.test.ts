@@ -66,6 +66,7 @@ describe('metrics', () => {
     expect(after.value('rivulet_runs_total', { agent: 'echo' })).toBeUndefined();
     expect(after.value('rivulet_store_up', { store: 'memory' })).toBe(1);
     expect(after.value('rivulet_store_commit_duration_seconds', { store: 'memory' })).toBeGreaterThan(0);
+    expect(after.value('rivulet_agent_files_broken')).toBe(0);
     expect(after.value('rivulet_build_info', { node: process.versions.node, store: 'memory' })).toBe(1);
   });
 

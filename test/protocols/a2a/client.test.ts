@@ -1,4 +1,4 @@
-import { TaskState } from '@a2a-js/sdk';
+import { StreamResponse, TaskState } from '@a2a-js/sdk';
 import { concat, map, of, throwError } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentError, citation, file, json, progress, trajectory } from '../../../src/index.ts';
@@ -220,4 +220,27 @@ it('a client of the server names the agent as its tenant', async () => {
   const metadata = { agent: 'sees' };
   expect(await own.sendMessage(message('hi', { metadata }))).toMatchObject({ status: { state: 3 } });
   await expect(own.sendMessage(message('hi'))).rejects.toThrow('tenant: name the agent');
+});
+
+it('has no field that the official client of 1.0 does not know, also with cursors, whose numbers are no generation', async () => {
+  const headers = {
+    'a2a-version': '1.0',
+    'a2a-extensions': 'urn:rivulet:a2a:cursor:1',
+    'content-type': 'application/json',
+  };
+  const body = JSON.stringify({ message: { messageId: 'm1', role: 'ROLE_USER', parts: [{ text: 'hi' }] } });
+  const stream = await fetch(`${served.url}/a2a/everything/message:stream`, { method: 'POST', headers, body });
+  const frames = (await stream.text()).match(/(?<=^data: ).*$/gm) ?? [];
+  expect(frames.length).toBeGreaterThan(5);
+  const positions: number[] = [];
+  for (const frame of frames) {
+    expect(StreamResponse.toJSON(StreamResponse.fromJSON(JSON.parse(frame)))).toMatchObject(JSON.parse(frame));
+    positions.push(Math.floor(Number(/"urn:rivulet:a2a:cursor:1":"([\d.]+)"/.exec(frame)?.[1])));
+  }
+  // A generation grows by 1 with each update.
+  const steps = positions.slice(1).map((n, index) => n - (positions[index] ?? 0));
+  expect(steps).toContain(2);
+  expect((await fetch(`${served.url}/a2a/echo/tasks`, { headers: { ...headers, 'a2a-version': '1.1' } })).status).toBe(
+    400,
+  );
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { fold } from '../../../src/core/run-state.ts';
 import type { Event, Run } from '../../../src/index.ts';
 import { a2aFrames } from '../../../src/protocols/a2a/projection.ts';
-import { taskOf } from '../../../src/protocols/a2a/task.ts';
+import { taskOf } from '../../../src/protocols/a2a/task-object.ts';
 import { busyLogs, logs } from '../../support/logs.ts';
 import { expectExactRest, framesOf } from '../continues.ts';
 import { type AnyTask, foldFrame, joined, StreamFrame, TaskShape } from './shapes.ts';

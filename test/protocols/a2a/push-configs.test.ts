@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { operator } from '../../../src/core/principal.ts';
-import { Access } from '../../../src/engine/access.ts';
+import type { Access } from '../../../src/engine/access.ts';
 import {
   createPushConfig,
   deletePushConfig,
@@ -10,7 +10,7 @@ import {
   targetOf,
 } from '../../../src/protocols/a2a/push-configs.ts';
 import { pushForm } from '../../../src/protocols/a2a/push-form.ts';
-import { LocalRuntime } from '../../../src/runtime.ts';
+import { LocalRuntime } from '../../../src/server/runtime.ts';
 import { fresh } from '../../stores/writes.ts';
 import { never } from '../../support/agents.ts';
 
@@ -25,7 +25,7 @@ async function begin(): Promise<{ own: Access; taskId: string }> {
   });
   await runtime.startEngine();
   onTestFinished(() => runtime.close());
-  const own = new Access(runtime.engine, operator);
+  const own = runtime.engine.as(operator);
   const { run_id } = await own.create({ agent_name: 'never', input });
   return { own, taskId: run_id };
 }

@@ -3,7 +3,7 @@ import Fastify from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../../src/client/client.ts';
 import { type AgentAddress, createRuntime, rivulet, type ServerOptions } from '../../../src/index.ts';
-import { protocolAddresses, protocolNames } from '../../../src/protocols.ts';
+import { protocolAddresses, protocolNames } from '../../../src/server/protocols.ts';
 import { echo, never } from '../../support/agents.ts';
 import { serve } from '../../support/serve.ts';
 

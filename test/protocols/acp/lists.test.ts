@@ -1,6 +1,7 @@
 import { Value } from '@sinclair/typebox/value';
 import { describe, expect, it } from 'vitest';
-import type { Batch, RunFilter, RunRow } from '../../../src/core/store.ts';
+import type { RunFilter } from '../../../src/core/ports/run-lists.ts';
+import type { Batch, RunRow } from '../../../src/core/ports/run-store.ts';
 import { type Run, RunsResponse } from '../../../src/index.ts';
 import { MemoryStore } from '../../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, echo } from '../../support/agents.ts';

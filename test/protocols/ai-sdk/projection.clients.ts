@@ -1,11 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { runEventOf } from '../../../src/core/encode.ts';
-import type { Projection } from '../../../src/http/sse/projection.ts';
-import { Projector } from '../../../src/http/sse/projection.ts';
-import { nothingOpen, type Open } from '../../../src/protocols/ai-sdk/chunks.ts';
+import { type Projection, Projector } from '../../../src/http/sse/projection.ts';
 import { positionAfter } from '../../../src/protocols/ai-sdk/cursors.ts';
-import { endOf, uiStream, uiStreamFor, uiStreamWithApprovals } from '../../../src/protocols/ai-sdk/projection.ts';
+import {
+  endOf,
+  nothingOpen,
+  type Open,
+  uiStream,
+  uiStreamFor,
+  uiStreamWithApprovals,
+} from '../../../src/protocols/ai-sdk/projection.ts';
 import { answerOf } from '../../../src/protocols/ai-sdk/transcript.ts';
 import { busyLogs, logs } from '../../support/logs.ts';
 import { expectExactRest, framesFrom, framesOf } from '../continues.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encode } from '../../../src/core/encode.ts';
 import { Projector } from '../../../src/http/sse/projection.ts';
-import { placeIn } from '../../../src/protocols/mcp/call.ts';
+import { placeIn } from '../../../src/protocols/mcp/event-ids.ts';
 import { mcpFrames, type ProjectedCall } from '../../../src/protocols/mcp/projection.ts';
 import { busyLogs, logs } from '../../support/logs.ts';
 import { expectExactRest, framesOf } from '../continues.ts';
@@ -18,7 +18,6 @@ const base: ProjectedCall = {
   run_id,
   begins: true,
   outputSchema: undefined,
-  whyCancelled: () => 'The run was cancelled.',
   stateOf: ({ question }) => `state ${question}`,
 };
 

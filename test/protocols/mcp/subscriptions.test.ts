@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { operator } from '../../../src/core/principal.ts';
-import { Access } from '../../../src/engine/access.ts';
+import type { Access } from '../../../src/engine/access.ts';
 import type { ChangeEvent } from '../../../src/engine/changes/change-reader.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { taskFrames } from '../../../src/protocols/mcp/subscriptions.ts';
@@ -11,7 +11,7 @@ let engine: Engine;
 let own: Access;
 beforeEach(async () => {
   engine = await engineOf([never]);
-  own = new Access(engine, operator);
+  own = engine.as(operator);
 });
 afterEach(() => engine.stop());
 

@@ -1,9 +1,9 @@
 import { expect, it, vi } from 'vitest';
-import { checkAgainst } from '../../../src/engine/json-schema.ts';
+import { checkAgainst } from '../../../src/engine/agents/json-schema.ts';
 import { completedResult } from '../../../src/protocols/mcp/tool-result.ts';
 import type { Run } from '../../../src/schema/run.ts';
 
-vi.mock('../../../src/engine/processor-time.ts', () => ({ inProcessorTime: () => ({ state: 'starved' }) }));
+vi.mock('../../../src/engine/agents/processor-time.ts', () => ({ inProcessorTime: () => ({ state: 'starved' }) }));
 
 it('the data of a completed run reaches the client where the machine has no time to check it', () => {
   const created_at = '2026-01-01T00:00:00.000Z';

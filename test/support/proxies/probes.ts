@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../../../src/client/client.ts';
+import { isFinal } from '../../../src/core/run-state.ts';
 import type { Run } from '../../../src/index.ts';
 import { ask } from '../serve.ts';
 import { type Answer, type Ask, textOf } from './requests.ts';
@@ -110,6 +111,7 @@ export async function timeToCancel(request: Ask, direct: string, most: number): 
     const run: Run = await (await fetch(`${direct}/runs/${run_id}`)).json();
     const time = Date.now() - left;
     if (run.status === 'cancelled' || time > most) return time;
+    if (isFinal(run.status)) throw new Error(`expected the run to be cancelled, and it is ${JSON.stringify(run)}`);
     await sleep(20);
   }
 }

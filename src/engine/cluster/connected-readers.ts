@@ -1,0 +1,147 @@
+import { BoxedMap } from '../../core/collections.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
+import { hasLostReaders, hasReaders, type ReaderNodes } from './reader-nodes.ts';
+
+type Nodes = Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave' | 'bury'>;
+
+interface RunReaders {
+  readonly run_id: string;
+  /** Milliseconds. */
+  readonly grace: number;
+  /** Where the readers are known to other nodes, and to the next process. */
+  readonly nodes: Nodes | undefined;
+  count: number;
+  timer: NodeJS.Timeout | undefined;
+  /** What the other nodes know of this one, where `told` resolves to true. */
+  known: 'nothing' | 'connected' | 'disconnected';
+  /** Never rejects. */
+  told: Promise<boolean>;
+}
+
+/** What `connect` returns where the policy does nothing, so that the caller need not watch the connection. */
+export const unwatched = (): void => {};
+
+/** Counts the connected readers of runs whose disconnect policy cancels them after the last reader, on all nodes. */
+export class ConnectedReaders {
+  readonly #byRun = new BoxedMap<RunReaders>();
+  readonly #nodes: Nodes;
+  readonly #cancel: (run_id: string) => void;
+  #isClosed = false;
+
+  constructor(nodes: Nodes, cancel: (run_id: string) => void) {
+    this.#nodes = nodes;
+    this.#cancel = cancel;
+  }
+
+  /**
+   * Adds a reader. Returns a function to call when the reader leaves: with true where the client disconnected before
+   * the end of the response. Only then does the policy apply. `isKept`: another process may go on with the run.
+   */
+  connect(run_id: string, policy: string, isKept: boolean): (disconnected: boolean) => void {
+    if (policy === 'continue' || this.#isClosed) return unwatched;
+    const readers = this.#byRun.get(run_id) ?? this.#add(run_id, graceOf(policy), isKept ? this.#nodes : undefined);
+    clearTimeout(readers.timer);
+    readers.count += 1;
+    this.#enter(readers);
+    let connected = true;
+    return (disconnected) => {
+      if (!connected || this.#isClosed) return;
+      connected = false;
+      readers.count -= 1;
+      if (readers.count > 0) return;
+      if (disconnected) this.#beginGrace(readers, readers.grace);
+      else void this.#leave(readers, false);
+    };
+  }
+
+  /** The process before this one had readers of a run, and has died. They have this time in milliseconds to come back. */
+  recover(row: RunRow, least: number): void {
+    if (!hasReaders(row) || this.#byRun.get(row.run_id) !== undefined) return;
+    const grace = graceOf(row.on_disconnect);
+    this.#beginGrace(this.#add(row.run_id, grace, this.#nodes), Math.max(grace, least));
+  }
+
+  /** Cancels a run whose readers were at nodes that have died, and have not come back. Called again and again. */
+  async check(row: RunRow): Promise<void> {
+    if (!hasLostReaders(row) || this.#byRun.get(row.run_id) !== undefined) return;
+    if (await this.#nodes.bury(row.run_id)) this.#cancel(row.run_id);
+  }
+
+  /** Tells the other nodes that this one has not died. Called again and again. */
+  renew(): void {
+    for (const readers of this.#byRun.all()) if (readers.known === 'connected') this.#tellOfReaders(readers);
+  }
+
+  /**
+   * Removes all readers, those to come as well: the server stops. Resolves when the other nodes know it. What is known of
+   * clients that have disconnected stays: other nodes, or the next process, cancel their runs.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(
+      this.#byRun.all().map((readers) => {
+        clearTimeout(readers.timer);
+        return readers.count === 0 ? readers.told : this.#leave(readers, false);
+      }),
+    );
+  }
+
+  #add(run_id: string, grace: number, nodes: Nodes | undefined): RunReaders {
+    const told = Promise.resolve(true);
+    const readers: RunReaders = { run_id, grace, nodes, count: 0, timer: undefined, known: 'nothing', told };
+    this.#byRun.set(run_id, readers);
+    return readers;
+  }
+
+  #enter(readers: RunReaders): void {
+    if (readers.known === 'connected') return;
+    readers.known = 'connected';
+    this.#tellOfReaders(readers);
+  }
+
+  /** Where the store fails, the readers of this node do not count for others. */
+  #tellOfReaders(readers: RunReaders): void {
+    this.#tell(readers, (nodes) => nodes.enter(readers.run_id, readers.grace));
+  }
+
+  /** The other nodes know of the disconnect meanwhile: to one of them the client may come back, and be answered there. */
+  #beginGrace(readers: RunReaders, grace: number): void {
+    readers.timer = setTimeout(() => void this.#leave(readers, true), grace);
+    // The client has no time to come back: one write less.
+    if (grace === 0) return;
+    readers.known = 'disconnected';
+    this.#tell(readers, (nodes) => nodes.disconnect(readers.run_id, grace));
+  }
+
+  #tell(readers: RunReaders, tell: (nodes: Nodes) => Promise<void>): void {
+    const { nodes } = readers;
+    if (nodes === undefined) return;
+    readers.told = readers.told
+      .then(() => tell(nodes))
+      .then(
+        () => true,
+        () => false,
+      );
+  }
+
+  /** Cancels the run where its client has disconnected, and no reader is left at any node. */
+  async #leave(readers: RunReaders, disconnected: boolean): Promise<void> {
+    const { run_id, known, nodes } = readers;
+    readers.known = 'nothing';
+    if (nodes !== undefined) {
+      // A store that fails cannot cancel a run either.
+      const left = readers.told
+        .then((isTold) => nodes.leave(run_id, isTold && known === 'disconnected'))
+        .catch(() => false);
+      readers.told = left;
+      const isLast = await left;
+      // A reader has come meanwhile.
+      if (readers.told !== left) return;
+      if (!isLast) disconnected = false;
+    }
+    this.#byRun.delete(run_id);
+    if (disconnected) this.#cancel(run_id);
+  }
+}
+
+const graceOf = (policy: string): number => Number(/^grace=(\d+(?:\.\d+)?)$/.exec(policy)?.[1] ?? 0) * 1000;

@@ -1,0 +1,41 @@
+/** A slot that is kept for a run which this process is about to create. */
+export interface Place {
+  /** The run is in the store: it is executed here. */
+  begin(run_id: string): void;
+  /** The run is not executed after all. May be called again. */
+  drop(): void;
+}
+
+/**
+ * Executes a run. Resolves when the run has left this process: `free` where the store has it as final or without a node, or
+ * else `left`. Never rejects.
+ */
+export type Execute = (run_id: string) => Promise<'free' | 'left'>;
+
+/** Decides which runs this process executes. The store fences a second execution of a run. */
+export interface Dispatcher {
+  /** Whether other processes execute runs of the same store. */
+  readonly shared: boolean;
+  /** The name of this process among the nodes of a shared store: see `RunClaims`. */
+  readonly node: string | undefined;
+  /**
+   * From now on, this process executes runs. One that leaves that to others does not call it. `resting`: how many of the runs
+   * that are executed here take no slot.
+   */
+  start(execute: Execute, resting: () => number): Promise<void>;
+  /** Keeps a slot for a new run. Undefined where this process has none: the run then waits in the store. */
+  reserve(): Place | undefined;
+  /**
+   * Executes runs here that are in the store and need it. A run stays where it is if another node has it, or if all slots are
+   * taken. A run that executes here already is looked at again when it has left.
+   */
+  offer(run_ids: readonly string[]): void;
+  /** Some run waits in the store for a node. */
+  onWaiting(): void;
+  /** A run that is executed here takes no slot any more. */
+  onRest(): void;
+  /** Takes no more runs. */
+  pause(): Promise<void>;
+  /** Call it after `pause`. Resolves when all runs have left this process. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,47 @@
+import type { Dispatcher } from '../dispatch/dispatcher.ts';
+import type { GroupCommit } from '../log/group-commit.ts';
+import type { ActiveRuns } from './active-runs.ts';
+
+/**
+ * Offers runs to the dispatcher, which decides which process executes them. Runs that this process dropped because the store
+ * failed are kept here, and offered again.
+ */
+export class Offers {
+  readonly #dispatcher: Dispatcher;
+  readonly #active: ActiveRuns;
+  readonly #commits: GroupCommit;
+  readonly #postponed = new Set<string>();
+
+  constructor(dispatcher: Dispatcher, active: ActiveRuns, commits: GroupCommit) {
+    this.#dispatcher = dispatcher;
+    this.#active = active;
+    this.#commits = commits;
+  }
+
+  offer(run_id: string): void {
+    this.#dispatcher.offer([run_id]);
+  }
+
+  /** Leaves a run to the next `repeat`. */
+  postpone(run_id: string): void {
+    this.#postponed.add(run_id);
+  }
+
+  isPostponed(run_id: string): boolean {
+    return this.#postponed.has(run_id);
+  }
+
+  /** A run goes on, or has ended: it need not be offered again. */
+  forget(run_id: string): void {
+    this.#postponed.delete(run_id);
+  }
+
+  /** Offers the runs that wait for it. Called periodically. */
+  repeat(): void {
+    if (this.#postponed.size === 0 || this.#active.stopping || this.#commits.failing) return;
+    const run_ids = [...this.#postponed];
+    // A local dispatcher gives each run to the executor, which forgets it here.
+    if (this.#dispatcher.shared) this.#postponed.clear();
+    this.#dispatcher.offer(run_ids);
+  }
+}

@@ -1,0 +1,202 @@
+import type { Socket } from 'node:net';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Counts } from '../../core/collections.ts';
+import { fail, type RivuletError } from '../../core/errors.ts';
+import type { QuotaRule, QuotaState, Quotas } from '../../core/ports/quotas.ts';
+import { ownerOf } from '../../core/principal.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { readsStream } from '../requests/negotiation.ts';
+import { onceClosed } from '../requests/once-closed.ts';
+import type { StreamMonitor } from '../sse/stream-monitor.ts';
+import type { TrafficObserver } from '../traffic.ts';
+import type { HttpLimits } from './limits.ts';
+import { type Checked, checkWork } from './work.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Called when the run of the request is in the store, where it is counted. */
+    countedRun: (() => void) | undefined;
+  }
+}
+
+export interface OwnerLimitsOptions {
+  readonly engine: Engine;
+  readonly quotas: Quotas;
+  readonly limits: HttpLimits;
+  readonly monitor: StreamMonitor;
+  readonly traffic: TrafficObserver;
+}
+
+/**
+ * The limits of each owner: a principal, or all principals of a tenant. Requests without an owner have none. Reads of
+ * streams are not rated, because a native EventSource would end for ever at a 429. They are counted, and those beyond
+ * the limit are broken off, so that the EventSource comes back later.
+ */
+export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): void {
+  const limits = new OwnerLimits(options);
+  app.decorateRequest('countedRun', undefined);
+  /** Connections whose last request was refused. */
+  const refused = new WeakSet<Socket>();
+  checkWork(app, (checked, request, reply, next) => {
+    const owner = request.principal === undefined ? null : ownerOf(request.principal);
+    if (owner === null) return next();
+    const { socket } = request.raw;
+    const pass = (goesOn: boolean): void => {
+      refused.delete(socket);
+      if (goesOn) next();
+    };
+    const refuse = (error: Error): void => {
+      if (refused.has(socket)) return void setTimeout(next, pause, error);
+      refused.add(socket);
+      next(error);
+    };
+    let goesOn: boolean | Promise<boolean>;
+    try {
+      goesOn = limits.check(owner, checked, request, reply);
+    } catch (error) {
+      return refuse(error instanceof Error ? error : new Error(String(error)));
+    }
+    // Without a wait where there is none: most reads are only counted, and in this process.
+    if (goesOn instanceof Promise) goesOn.then(pass, refuse);
+    else pass(goesOn);
+  });
+  if (options.limits.tokensPerDay === 0) return;
+  const stop = options.engine.observe({
+    onTokens: (owner, tokens) => limits.countTokens(owner, tokens),
+    onRunEnded: ({ row, work }) => limits.countTokens(row.owner, work?.sinceAwait ?? 0),
+  });
+  app.addHook('onClose', async () => stop());
+}
+
+/**
+ * Milliseconds that a refusal takes on a connection whose request before was refused as well. A client that goes on
+ * without a pause would otherwise take the time of all others: a refusal costs the server as much as many a request.
+ */
+const pause = 1_000;
+/** Seconds. */
+const [minute, day] = [60, 86_400];
+
+class OwnerLimits {
+  readonly #options: OwnerLimitsOptions;
+  /** Of requests that create runs, of others, and of runs alone, for requests that are counted already. */
+  readonly #rated: Readonly<Record<'creating' | 'other' | 'runs', RatedRules>>;
+  readonly #tokens: QuotaRule;
+  /** By owner, the requests whose runs are not in the store yet: many may come at once. */
+  readonly #starting = new Counts();
+
+  constructor(options: OwnerLimitsOptions) {
+    this.#options = options;
+    const { requestsPerMinute, runsPerMinute, tokensPerDay } = options.limits;
+    const requests: QuotaRule = { name: 'requests', points: requestsPerMinute, window: minute };
+    const runs: QuotaRule = { name: 'runs', points: runsPerMinute, window: minute };
+    this.#rated = { creating: rated([requests, runs]), other: rated([requests]), runs: rated([runs]) };
+    this.#tokens = { name: 'tokens', points: tokensPerDay, window: day };
+  }
+
+  /**
+   * False where the connection was broken off. A refusal is thrown at once where a counter of this process refuses the
+   * request; otherwise the promise is rejected. @throws RivuletError with the status 429
+   */
+  check(
+    owner: string,
+    { work, again }: Checked,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): boolean | Promise<boolean> {
+    if (readsStream(request)) {
+      if (!this.#options.monitor.isFullFor(owner)) return true;
+      this.#options.traffic.onRateLimited('streams');
+      reply.hijack();
+      request.raw.destroy();
+      return false;
+    }
+    const { rules, policy } = this.#rulesOf(work === 'creates', again);
+    const goOn = (states: readonly QuotaState[]): boolean | Promise<boolean> => {
+      if (states.length > 0) {
+        addTo(reply, 'ratelimit-policy', policy);
+        addTo(reply, 'ratelimit', states.map(textOf).join(', '));
+      }
+      const refused = states.find(({ allowed }) => !allowed);
+      if (refused !== undefined) throw this.#refusal(reply, refused);
+      return work === undefined || this.#checkRuns(owner, request, reply);
+    };
+    const states = rules.map((rule) => this.#options.quotas.take(rule, owner, 1));
+    return states.every(isHere) ? goOn(states) : Promise.all(states).then(goOn);
+  }
+
+  #rulesOf(creates: boolean, again: boolean): RatedRules {
+    if (!again) return this.#rated[creates ? 'creating' : 'other'];
+    return creates ? this.#rated.runs : noRules;
+  }
+
+  /** @throws RivuletError `too_many_own_runs`, `quota_exceeded` */
+  async #checkRuns(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<true> {
+    const { engine, quotas, limits } = this.#options;
+    const { runsPerOwner } = limits;
+    if (isOn(this.#tokens)) {
+      const state = await quotas.take(this.#tokens, owner, 0);
+      if (state.remaining === 0) throw this.#refusal(reply, state);
+    }
+    if (runsPerOwner === 0) return true;
+    const before = this.#starting.of(owner);
+    request.countedRun = this.#reserve(owner);
+    onceClosed(reply, request.countedRun);
+    const open = await engine.openRuns(owner);
+    const working = open.reduce((sum, { status, count }) => (status === 'awaiting' ? sum : sum + count), before);
+    if (working < runsPerOwner) return true;
+    this.#options.traffic.onRateLimited('runs_at_once');
+    reply.header('Retry-After', '1');
+    throw fail('too_many_own_runs', runsPerOwner);
+  }
+
+  /** Counts a run that begins, until the returned function is called. */
+  #reserve(owner: string): () => void {
+    this.#starting.add(owner, 1);
+    let isCounted = true;
+    return () => {
+      if (isCounted) this.#starting.add(owner, -1);
+      isCounted = false;
+    };
+  }
+
+  #refusal(reply: FastifyReply, { rule, reset }: QuotaState): RivuletError {
+    this.#options.traffic.onRateLimited(rule.name);
+    reply.header('Retry-After', String(reset));
+    return fail('quota_exceeded', rule.points, rule.name, rule.window, reset);
+  }
+
+  /** Counts the tokens of a run that has ended, or awaits. The last run of a day may exceed the limit. */
+  countTokens(owner: string | null, tokens: number): void {
+    // A replay of steps may report less than the execution before it.
+    if (owner === null || tokens <= 0) return;
+    void this.#options.quotas.take(this.#tokens, owner, Math.ceil(Math.min(tokens, maxPoints)));
+  }
+}
+
+/** The databases count in 32 bits. */
+const maxPoints = 1_000_000_000;
+
+const isHere = (state: QuotaState | Promise<QuotaState>): state is QuotaState => 'allowed' in state;
+
+const isOn = ({ points }: QuotaRule): boolean => points > 0;
+
+interface RatedRules {
+  readonly rules: readonly QuotaRule[];
+  /** As a field of draft-ietf-httpapi-ratelimit-headers-11, and so is `textOf`. */
+  readonly policy: string;
+}
+
+const noRules: RatedRules = { rules: [], policy: '' };
+
+/** Adds to a header that has a list: a request may be checked twice. */
+function addTo(reply: FastifyReply, name: string, value: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, before === undefined ? value : `${before}, ${value}`);
+}
+
+function rated(all: readonly QuotaRule[]): RatedRules {
+  const rules = all.filter(isOn);
+  return { rules, policy: rules.map(({ name, points, window }) => `"${name}";q=${points};w=${window}`).join(', ') };
+}
+
+const textOf = ({ rule, remaining, reset }: QuotaState): string => `"${rule.name}";r=${remaining};t=${reset}`;

@@ -1,0 +1,120 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { CopyButton, Fold } from './controls.tsx';
+import { formatNumber } from './format.ts';
+
+/** Levels that are open at first. */
+const openLevels = 2;
+/** Entries of an array or an object that are added at once. */
+const pageSize = 100;
+/** Characters of a text before a button shows the rest. */
+const maxText = 400;
+
+/** A JSON value that can be folded and copied. Folded parts are not in the page, so a large value costs little. */
+export function JsonView({ value, label, heading }: { value: unknown; label: string; heading?: string }) {
+  return (
+    <div class="json">
+      {heading !== undefined && <p class="heading">{heading}</p>}
+      <CopyButton label={`Copy ${label} as JSON`} text={() => JSON.stringify(value, null, 2) ?? 'null'} />
+      <JsonValue value={value} level={0} />
+    </div>
+  );
+}
+
+interface NodeProps {
+  /** The key in the object around it; elements of arrays have none. */
+  readonly name?: string | undefined;
+  readonly value: unknown;
+  readonly level: number;
+}
+
+function JsonValue({ name, value, level }: NodeProps) {
+  const key = name !== undefined && <span class="key">{JSON.stringify(name)}: </span>;
+  if (typeof value === 'object' && value !== null && Object.keys(value).length > 0) {
+    return <Branch name={key} value={value} level={level} />;
+  }
+  return (
+    <div class="leaf">
+      {key}
+      {typeof value === 'string' ? (
+        <Text value={value} />
+      ) : (
+        <span class="literal">{JSON.stringify(value) ?? 'null'}</span>
+      )}
+    </div>
+  );
+}
+
+interface BranchProps {
+  readonly name: false | JSX.Element;
+  readonly value: object;
+  readonly level: number;
+}
+
+function Branch({ name, value, level }: BranchProps) {
+  const count = Object.keys(value).length;
+  const [brackets, one] = Array.isArray(value) ? ['[ ]', 'item'] : ['{ }', 'key'];
+  const summary = (
+    <>
+      {name}
+      <span class="size">
+        {brackets} {formatNumber(count)} {count === 1 ? one : `${one}s`}
+      </span>
+    </>
+  );
+  return (
+    <Fold summary={summary} isOpen={level < openLevels}>
+      <Entries value={value} level={level + 1} />
+    </Fold>
+  );
+}
+
+function Entries({ value, level }: Omit<BranchProps, 'name'>) {
+  const [shown, setShown] = useState(pageSize);
+  const entries = Object.entries(value);
+  const rest = entries.length - shown;
+  return (
+    <div class="entries">
+      {entries.slice(0, shown).map(([key, entry]) => (
+        <JsonValue key={key} name={Array.isArray(value) ? undefined : key} value={entry} level={level} />
+      ))}
+      {rest > 0 && (
+        <button type="button" class="quiet" onClick={() => setShown(shown + pageSize)}>
+          {formatNumber(rest)} more
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Text({ value }: { value: string }) {
+  const [whole, setWhole] = useState(false);
+  if (whole || value.length <= maxText) return <span>{JSON.stringify(value)}</span>;
+  return (
+    <>
+      <span>{JSON.stringify(value.slice(0, maxText)).slice(0, -1)}…</span>
+      <button type="button" class="quiet" onClick={() => setWhole(true)}>
+        Show all {formatNumber(value.length)} characters
+      </button>
+    </>
+  );
+}
+
+/** Characters of a text before a button shows more, and those that each click adds. */
+const firstChars = 1_500;
+const moreChars = 100_000;
+
+/** A text as it is, of which the page shows a part at a time. */
+export function LongText({ text }: { text: string }) {
+  const [shown, setShown] = useState(firstChars);
+  if (text.length <= shown) return <span class="long">{text}</span>;
+  const left = text.length - shown;
+  return (
+    <span class="long">
+      {text.slice(0, shown)}…{' '}
+      <button type="button" class="quiet" onClick={() => setShown(shown + moreChars)}>
+        Show {formatNumber(Math.min(left, moreChars))} more of {formatNumber(text.length)} characters
+      </button>
+    </span>
+  );
+}

@@ -1,0 +1,78 @@
+import type { Static, TSchema } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { pathOf } from '../client/http.ts';
+import { fail } from '../core/errors.ts';
+import { parsedWithout, reasonOf } from '../core/json.ts';
+import { compile, type Validator } from '../core/validate.ts';
+import {
+  AgentsQuery,
+  ResourceParams,
+  RunAgainRequest,
+  RunCreateRequest,
+  RunHeaders,
+  RunParams,
+  RunResumeRequest,
+  RunsQuery,
+  SessionParams,
+} from '../schema/api.ts';
+
+// The checks of calls within this process: those that a server makes of requests.
+
+/** Compiled when it is first needed: a runtime that only serves never needs its own. */
+function checked<S extends TSchema>(schema: S, where: string): Validator<Static<S>> {
+  let check: Validator<Static<S>> | undefined;
+  return (value) => {
+    check ??= compile(schema, where);
+    return check(value);
+  };
+}
+
+export const checks = {
+  create: checked(RunCreateRequest, 'body'),
+  resume: checked(RunResumeRequest, 'body'),
+  again: checked(RunAgainRequest, 'body'),
+  headers: checked(RunHeaders, 'headers'),
+  run: checked(RunParams, 'path'),
+  session: checked(SessionParams, 'path'),
+  resource: checked(ResourceParams, 'path'),
+  runs: checked(RunsQuery, 'query'),
+  agents: checked(AgentsQuery, 'query'),
+};
+
+export function runIn(run_id: string): string {
+  pathOf('runs', run_id);
+  return checks.run({ run_id }).run_id.toLowerCase();
+}
+
+export function sessionIn(session_id: string): string {
+  pathOf('sessions', session_id);
+  return checks.session({ session_id }).session_id.toLowerCase();
+}
+
+/** The filter of a list or a feed, as a URL would carry it. */
+export const runsQuery = (filter: RunsQuery): RunsQuery =>
+  checks.runs(Value.Convert(RunsQuery, Value.Default(RunsQuery, textsOf(filter))));
+
+export const agentsQuery = (page: AgentsQuery): AgentsQuery =>
+  checks.agents(Value.Convert(AgentsQuery, Value.Default(AgentsQuery, textsOf(page))));
+
+/** The values that are defined, as text: what a URL or headers would carry. */
+export const textsOf = (values: object): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]])),
+  );
+
+/** @throws RivuletError `body_not_json` */
+export function jsonOf(body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    throw fail('body_not_json', reasonOf(error).replace(/\.$/, ''));
+  }
+}
+
+/** Refuses the keys that the parser of a server refuses. @throws RivuletError `body_not_json` */
+export const bodyIn = (text: string): unknown =>
+  parsedWithout(text, () => {
+    throw fail('body_not_json', 'it has the key __proto__ or constructor.prototype');
+  });
