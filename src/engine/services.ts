@@ -14,7 +14,7 @@ import { LocalDispatcher } from './dispatch/local-dispatcher.ts';
 import { SharedDispatcher } from './dispatch/shared-dispatcher.ts';
 import type { ExecutionServices } from './execution/host.ts';
 import { defaultLimits, type Limits, type RunTtlByOwner } from './limits.ts';
-import { GroupCommit } from './log/group-commit.ts';
+import { GroupCommits } from './log/group-commits.ts';
 import { Observers } from './observers.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
 import { cancelRun } from './runs/cancel.ts';
@@ -75,7 +75,7 @@ export function servicesOf(options: EngineOptions): Services {
   const dispatcher = options.dispatcher ?? dispatcherOf(options, limits);
   const now = wireClock(options.clock ?? (() => Date.now()));
   const store = storeForRequests(options.store, limits.requestTimeout);
-  const commits = new GroupCommit(withDeliveries(options.store, now, options.webhooks?.forms), {
+  const commits = new GroupCommits(withDeliveries(options.store, now, options.webhooks?.forms), {
     interval: limits.commitInterval ?? (dispatcher.shared ? 15 : 0),
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,

@@ -1,12 +1,13 @@
 import type { Store } from '../core/ports/store.ts';
 import { readStoreUrl, reasonOf } from './store-url.ts';
 
-const urlForms = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
+const urlForms = 'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE';
 
 /**
  * Opens the store that a URL names, and imports only that store's code:
  * `memory:`; `sqlite:PATH` (a relative path is relative to here);
  * `redis://USER:PASSWORD@HOST:PORT/NUMBER?prefix=rivulet`, with `rediss://` for TLS;
+ * `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT?prefix=rivulet`, by any of its nodes, with `rediss+cluster://` for TLS;
  * `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=rivulet`.
  * `warn` is called for settings of the server that may lose acknowledged commits.
  * @throws Error that says what is wrong with the URL, or why the store cannot be opened
@@ -26,6 +27,10 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
       const { RedisStore } = await import('./redis/redis-store.ts');
       return withReason(text, () => RedisStore.open(found.url, found.prefix, warn));
     }
+    case 'redis-cluster': {
+      const { RedisClusterStore } = await import('./redis/cluster-store.ts');
+      return withReason(text, () => RedisClusterStore.open(found.address, found.prefix, warn));
+    }
     case 'postgres': {
       const { PostgresStore } = await import('./postgres/postgres-store.ts');
       return withReason(text, () => PostgresStore.open(found.url, found.schema));
@@ -38,7 +43,7 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
 /** The URL of a store without its passwords, for messages. */
 export function storeName(url: string): string {
   return url
-    .replace(/^([a-z]+:\/\/[^:@]*):.*@/s, '$1:***@')
+    .replace(/^([a-z+]+:\/\/[^:@]*):.*@/s, '$1:***@')
     .replace(/([?&][^=&#]*(?:pass|secret|token)[^=&#]*=)[^&#]*/gi, '$1***');
 }
 
