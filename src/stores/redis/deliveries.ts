@@ -11,11 +11,9 @@ import type { WrittenRow } from '../../core/ports/run-store.ts';
 import type { DeliveryState } from '../../schema/webhook.ts';
 import { deliveryColumns } from '../delivery-columns.ts';
 import type { RedisClient } from './connection.ts';
+import type { DeliveryValues } from './delivery-scripts.ts';
 import { score, timestamp } from './scores.ts';
 import { type ScriptKeys, scriptKeys } from './scripts.ts';
-
-/** The columns of a delivery as Redis returns them. */
-export type DeliveryValues = readonly (string | null)[];
 
 /** A delivery as the commit script reads it. */
 export function encodeDelivery(added: NewDelivery, run: WrittenRow): object {

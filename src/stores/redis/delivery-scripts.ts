@@ -2,6 +2,9 @@ import { deliveryColumns } from '../delivery-columns.ts';
 
 // Scripts of the outbox; see `layout.ts` for the keys.
 
+/** The columns of a delivery as scripts return them. */
+export type DeliveryValues = readonly (string | null)[];
+
 const columns = deliveryColumns.map((column) => `'${column}'`).join(', ');
 
 /** Functions for lines and lists of deliveries. They need the prefix `p`. */

@@ -3,8 +3,14 @@ import type { SharedColumn } from '../../core/ports/run-store.ts';
 import { claimRuns, endLease, freeRuns, renewLease, takeRuns, upgradeRuns } from './claim-scripts.ts';
 import { commitScript } from './commit-script.ts';
 import type { RedisClient } from './connection.ts';
-import type { DeliveryValues } from './deliveries.ts';
-import { claimDeliveries, finishDelivery, forgetFailures, listDeliveries, replayDelivery } from './delivery-scripts.ts';
+import {
+  claimDeliveries,
+  type DeliveryValues,
+  finishDelivery,
+  forgetFailures,
+  listDeliveries,
+  replayDelivery,
+} from './delivery-scripts.ts';
 import { pointKey, refuseKey } from './key-scripts.ts';
 import { removeOwner, removeRun, removeSession, sweep } from './removal-scripts.ts';
 
