@@ -1,5 +1,5 @@
 /**
- * Several nodes with one store: `tsx test/long/cluster.ts [redis] [postgres] [sqlite] [options]`, after a build
+ * Several nodes with one store: `tsx test/long/cluster.ts [redis] [redis-cluster] [postgres] [sqlite] [options]`, after a build
  *
  * Nodes are killed, paused, stopped and restarted while clients create runs, read them, reply to them and cancel them
  * through a load balancer. At the end, the runs on every node have to be what the clients received.
@@ -12,10 +12,11 @@
  *   --seed N            seed of all random decisions; their times still differ
  *   --restart-store     restarts the store, a server of the test's own, instead of the nodes
  *
+ * In a `redis-cluster`, primaries die and slots move meanwhile, all the time.
  * `sqlite` is one node with a file, to check the test itself.
  */
 import { parseArgs } from 'node:util';
-import { postgresPlace, redisPlace, startPostgres, startRedis } from '../support/servers.ts';
+import { postgresPlace, redisPlace, startPostgres, startRedis, startRedisCluster } from '../support/servers.ts';
 import { type ClusterPlan, soakCluster } from './soak/cluster.ts';
 import { clusterFigures } from './soak/figures.ts';
 
@@ -34,7 +35,7 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** A store for the test, and the options that depend on it. */
 interface Target {
-  readonly plan: Pick<ClusterPlan, 'store' | 'nodes' | 'lease' | 'restarts'>;
+  readonly plan: Pick<ClusterPlan, 'store' | 'nodes' | 'lease' | 'restarts' | 'cluster'>;
   remove(): Promise<void>;
 }
 
@@ -45,6 +46,10 @@ const shared = { nodes: Number(options.nodes), ...(lease > 0 && { lease }) };
 const targets: Record<string, () => Promise<Target | undefined>> = {
   redis: () => target(redisPlace, startRedis),
   postgres: () => target(postgresPlace, startPostgres),
+  'redis-cluster': async () => {
+    const cluster = await startRedisCluster({ replicas: 1 });
+    return cluster && { plan: { ...shared, store: cluster.url, cluster }, remove: () => cluster.stop() };
+  },
   sqlite: async () => ({ plan: { store: 'sqlite:cluster.db', nodes: 1 }, remove: async () => {} }),
 };
 

@@ -99,38 +99,93 @@ export async function startRedis({ durable = false } = {}): Promise<Started | un
   return started && { url: `redis://127.0.0.1:${port}`, port, ...started };
 }
 
-/** A Redis Cluster of a test's own. */
-export interface StartedCluster {
-  /** By its first node. */
-  readonly url: string;
-  /** The primaries first, and then as many replicas, if it has them. */
-  readonly nodes: readonly Started[];
-  /** Runs `redis-cli --cluster` with these words, and answers with what it prints. */
-  manage(...words: readonly string[]): Promise<string>;
-  stop(): Promise<void>;
-}
-
 /**
  * Starts a Redis Cluster with three primaries, and a replica for each if wanted; undefined if Redis is not installed. A
  * primary that does not answer for a second is replaced by its replica.
  */
-export async function startRedisCluster({ replicas = 0 } = {}): Promise<StartedCluster | undefined> {
-  const count = 3 * (1 + replicas);
-  const started = await Promise.all(Array.from({ length: count }, startClusterNode));
+export async function startRedisCluster({ replicas = 0 } = {}): Promise<RedisCluster | undefined> {
+  const started = await Promise.all(Array.from({ length: 3 * (1 + replicas) }, startClusterNode));
   const nodes = started.filter((node) => node !== undefined);
-  const [first] = nodes;
-  if (first === undefined) return missing('Redis', 'REDIS_URL');
-  const manage = async (...words: readonly string[]): Promise<string> =>
-    (await promisify(execFile)('redis-cli', ['--cluster', ...words])).stdout;
-  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
-  await manage('create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes');
-  const redis = new Redis(first.url);
-  while (!(await redis.cluster('INFO')).includes('cluster_state:ok')) await setTimeout(50);
-  await redis.quit();
-  const stop = async (): Promise<void> => {
-    await Promise.all(nodes.map((node) => node.stop()));
-  };
-  return { url: `redis+cluster://127.0.0.1:${first.port}`, nodes, manage, stop };
+  if (nodes.length === 0) return missing('Redis', 'REDIS_URL');
+  const cluster = new RedisCluster(nodes);
+  await cluster.manage('create', ...nodes.map(addressOf), '--cluster-replicas', String(replicas), '--cluster-yes');
+  await cluster.untilWhole();
+  return cluster;
+}
+
+const addressOf = ({ port }: Started): string => `127.0.0.1:${port}`;
+
+/** A Redis Cluster of a test's own. */
+export class RedisCluster {
+  readonly nodes: readonly Started[];
+  /** By its first node. */
+  readonly url: string;
+
+  constructor(nodes: readonly Started[]) {
+    this.nodes = nodes;
+    this.url = `redis+cluster://${nodes.map(addressOf)[0]}`;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  /** Runs `redis-cli --cluster` with these words. */
+  async manage(...words: readonly string[]): Promise<void> {
+    await promisify(execFile)('redis-cli', ['--cluster', ...words]);
+  }
+
+  /** The nodes that have slots now, with their ids. */
+  async primaries(): Promise<(Started & { readonly id: string })[]> {
+    const lines = await this.#known();
+    return this.nodes.flatMap((node) => {
+      const line = lines.find((one) => one.includes(`${addressOf(node)}@`)) ?? '';
+      const [id = '', , flags = '', , , , , , ...slots] = line.split(' ');
+      return /\bmaster\b/.test(flags) && !flags.includes('fail') && slots.length > 0 ? [{ ...node, id }] : [];
+    });
+  }
+
+  /** Kills a primary, waits until its replica has taken over, and starts it again, as a replica. */
+  async failOver({ id, kill, restart }: Started & { readonly id: string }): Promise<void> {
+    await kill();
+    while ((await this.primaries()).length < 3) await setTimeout(50);
+    await restart();
+    await this.untilWhole();
+    while (!(await this.#known()).some((line) => line.startsWith(`${id} `) && /\bslave\b/.test(line)))
+      await setTimeout(50);
+  }
+
+  /** Moves slots from one primary to another one. */
+  async move(from: string, to: string, slots: number): Promise<void> {
+    const [first] = await this.primaries();
+    if (first === undefined) throw new Error('the cluster has no primaries');
+    const words = ['--cluster-from', from, '--cluster-to', to, '--cluster-slots', String(slots), '--cluster-yes'];
+    await this.manage('reshard', addressOf(first), ...words);
+  }
+
+  /** Resolves when every node says that the cluster serves all slots. */
+  async untilWhole(): Promise<void> {
+    for (const { url } of this.nodes) {
+      const redis = new Redis(url);
+      while (!(await redis.cluster('INFO')).includes('cluster_state:ok')) await setTimeout(50);
+      await redis.quit();
+    }
+  }
+
+  /** What some node says of all: a line for each. */
+  async #known(): Promise<string[]> {
+    for (const { url } of this.nodes) {
+      const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
+      redis.on('error', () => {});
+      const text = await redis
+        .connect()
+        .then(() => redis.cluster('NODES'))
+        .catch(() => undefined);
+      redis.disconnect();
+      if (text !== undefined) return String(text).split('\n');
+    }
+    throw new Error('no node of the cluster answers');
+  }
 }
 
 async function startClusterNode(): Promise<Started | undefined> {

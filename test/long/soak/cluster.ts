@@ -1,4 +1,5 @@
-import type { Started } from '../../support/servers.ts';
+import type { RedisCluster, Started } from '../../support/servers.ts';
+import { type ClusterFaults, disturbCluster } from './cluster-faults.ts';
 import type { Act, Ledger } from './ledger.ts';
 import { type Acts, disturbNodes } from './node-faults.ts';
 import type { NodesOptions } from './nodes.ts';
@@ -15,6 +16,8 @@ export interface ClusterPlan extends NodesOptions, Pick<SoakOptions, 'stallTimeo
   readonly acts?: readonly Act[];
   /** Restarts the server of the store instead, so many times. */
   readonly restarts?: { readonly server: Started; readonly times: number };
+  /** The cluster of the store, whose primaries die and whose slots move meanwhile. */
+  readonly cluster?: RedisCluster;
 }
 
 export interface ClusterResult {
@@ -25,6 +28,7 @@ export interface ClusterResult {
   /** Connections that the balancer cut because their node did not respond. */
   readonly cuts: number;
   readonly outages: Outages | undefined;
+  readonly clusterFaults: ClusterFaults | undefined;
   readonly verified: Verified;
   /** Log lines of the nodes and their counts. */
   readonly logged: ReadonlyMap<string, number>;
@@ -51,12 +55,15 @@ export function soakCluster(plan: ClusterPlan): Promise<ClusterResult> {
   return Soak.run(options, async (soak) => {
     const { ledger, nodes } = soak;
     const outages = plan.restarts && new Outages(plan.restarts.server, soak.fork(), ledger.faults);
-    ledger.storeAway = (since) => outages?.away(since) ?? false;
+    // A cluster is partly away all the time.
+    ledger.storeAway = (since) => plan.cluster !== undefined || (outages?.away(since) ?? false);
     soak.onResponse = (exchange) => outages?.onResponse(exchange);
+    let clusterFaults: ClusterFaults | undefined;
     const acts = await soak.load(async () => {
+      const disturbed = plan.cluster && disturbCluster(plan.cluster, soak.fork(), soak.isActive);
       if (outages !== undefined) await restartStore(soak, outages, plan.restarts?.times ?? 0);
       const { lease = 2_000 } = plan;
-      return disturbNodes({
+      const disturbedNodes = disturbNodes({
         nodes: nodes.list,
         dice: soak.fork(),
         ledger,
@@ -65,6 +72,9 @@ export function soakCluster(plan: ClusterPlan): Promise<ClusterResult> {
         onAct: soak.onAct,
         ...(outages !== undefined ? { acts: [] } : plan.acts && { acts: plan.acts }),
       });
+      const [done, faults] = await Promise.all([disturbedNodes, disturbed]);
+      clusterFaults = faults;
+      return done;
     });
     for (const [index, wire] of soak.nodeWires().entries()) {
       const status = await readiness(wire);
@@ -74,7 +84,17 @@ export function soakCluster(plan: ClusterPlan): Promise<ClusterResult> {
     const verified = await soak.verify();
     await nodes.stop();
     const { requests, cuts } = nodes.balancer;
-    return { seconds: soak.seconds, acts, ledger, requests, cuts, outages, verified, logged: nodes.logged };
+    return {
+      seconds: soak.seconds,
+      acts,
+      ledger,
+      requests,
+      cuts,
+      outages,
+      clusterFaults,
+      verified,
+      logged: nodes.logged,
+    };
   });
 }
 

@@ -18,7 +18,17 @@ export const chaosFigures = ({ seconds, acts, ledger, startTimes, verified }: Ch
   ]);
 
 /** The measurements of a test of several nodes, one per line. */
-export function clusterFigures({ seconds, acts, ledger, requests, cuts, outages, verified, logged }: ClusterResult) {
+export function clusterFigures({
+  seconds,
+  acts,
+  ledger,
+  requests,
+  cuts,
+  outages,
+  clusterFaults,
+  verified,
+  logged,
+}: ClusterResult) {
   const { failover, interruption } = ledger;
   const rows: Row[] = [
     ['seconds', seconds],
@@ -26,6 +36,8 @@ export function clusterFigures({ seconds, acts, ledger, requests, cuts, outages,
     ['requests', requests],
     ['second reader', `${ledger.lag} after the first`],
   ];
+  if (clusterFaults !== undefined)
+    rows.push(['failovers', clusterFaults.failovers], ['moves of slots', clusterFaults.moves]);
   if (outages === undefined) {
     rows.push(
       ['kills', acts.kill],
