@@ -115,6 +115,19 @@ export async function startRedisCluster({ replicas = 0 } = {}): Promise<RedisClu
 
 const addressOf = ({ port }: Started): string => `127.0.0.1:${port}`;
 
+/** A node of a cluster that has slots. */
+export interface Primary extends Started {
+  readonly id: string;
+  /** How many it has. */
+  readonly slots: number;
+}
+
+/** The slots of a range such as `0-5460` or `7`; none for a slot that is just moving. */
+const sizeOf = (range: string): number => {
+  const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? [];
+  return first === undefined ? 0 : Number(last) - Number(first) + 1;
+};
+
 /** A Redis Cluster of a test's own. */
 export class RedisCluster {
   readonly nodes: readonly Started[];
@@ -135,18 +148,20 @@ export class RedisCluster {
     await promisify(execFile)('redis-cli', ['--cluster', ...words]);
   }
 
-  /** The nodes that have slots now, with their ids. */
-  async primaries(): Promise<(Started & { readonly id: string })[]> {
+  /** The nodes that have slots now, those with the most of them first. */
+  async primaries(): Promise<Primary[]> {
     const lines = await this.#known();
-    return this.nodes.flatMap((node) => {
+    const found = this.nodes.flatMap((node) => {
       const line = lines.find((one) => one.includes(`${addressOf(node)}@`)) ?? '';
-      const [id = '', , flags = '', , , , , , ...slots] = line.split(' ');
-      return /\bmaster\b/.test(flags) && !flags.includes('fail') && slots.length > 0 ? [{ ...node, id }] : [];
+      const [id = '', , flags = '', , , , , , ...ranges] = line.split(' ');
+      const slots = ranges.reduce((sum, range) => sum + sizeOf(range), 0);
+      return /\bmaster\b/.test(flags) && !flags.includes('fail') && slots > 0 ? [{ ...node, id, slots }] : [];
     });
+    return found.sort((a, b) => b.slots - a.slots);
   }
 
   /** Kills a primary, waits until its replica has taken over, and starts it again, as a replica. */
-  async failOver({ id, kill, restart }: Started & { readonly id: string }): Promise<void> {
+  async failOver({ id, kill, restart }: Primary): Promise<void> {
     await kill();
     while ((await this.primaries()).length < 3) await setTimeout(50);
     await restart();
