@@ -1,5 +1,5 @@
 import type { Extras } from '../../core/ports/run-store.ts';
-import { addUsage } from '../../core/run-state.ts';
+import { addUsage } from '../../core/usage.ts';
 import type { AwaitResume, RunUsage } from '../../schema/run.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';

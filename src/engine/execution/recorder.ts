@@ -1,6 +1,7 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
-import { canBecome, fold, isFinal } from '../../core/run-state.ts';
+import { fold } from '../../core/fold.ts';
+import { canBecome, isFinal } from '../../core/run-state.ts';
 import { closeMessage } from '../../core/to-events.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';
 import type { FinishReason } from '../../schema/message.ts';

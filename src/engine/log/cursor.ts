@@ -1,6 +1,6 @@
-import { isSettling } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
 import type { Batch } from '../../core/ports/run-store.ts';
+import { isSettling } from '../../core/recognize.ts';
 import { Delay, retry } from '../../core/timing.ts';
 import { isUnavailable } from '../store/store-calls.ts';
 import { lastIdOf } from './batch.ts';

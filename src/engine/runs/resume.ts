@@ -1,9 +1,9 @@
 import { encode, toLine } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
+import { fold, resumedEvent } from '../../core/fold.ts';
 import type { Extras, RunRow, Write } from '../../core/ports/run-store.ts';
 import type { TraceHeaders } from '../../core/ports/traces.ts';
 import type { Principal } from '../../core/principal.ts';
-import { fold, resumedEvent } from '../../core/run-state.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
