@@ -27,7 +27,7 @@ import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
 import { Followed } from './store/followed.ts';
 import { storeForAgents, storeForRequests } from './store/store-calls.ts';
-import { wireClock } from './time/wire-clock.ts';
+import { wireClock } from './time/clocks.ts';
 import { withDeliveries } from './webhooks/deliveries.ts';
 import { type WebhookOptions, Webhooks } from './webhooks/webhooks.ts';
 

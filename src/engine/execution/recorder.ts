@@ -7,8 +7,9 @@ import type { Event, RunEvent } from '../../schema/event.ts';
 import type { FinishReason } from '../../schema/message.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
+import { cancelEntry } from '../log/journal.ts';
 import type { RunLog } from '../log/run-log.ts';
-import { cancelEntry, type Replay } from './replay.ts';
+import type { Replay } from './replay.ts';
 
 /** The fields of the Run that come with a change of status. */
 export type StatusChange = Pick<Run, 'error' | 'cancel_reason' | 'await_request' | 'await_resume' | 'usage'>;

@@ -4,9 +4,9 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
+import type { JournalEntry } from '../log/journal.ts';
 import type { EndedRun, RunWork } from '../observers.ts';
 import type { Recorder } from './recorder.ts';
-import type { JournalEntry } from './replay.ts';
 import type { RunTokens } from './tokens.ts';
 
 /** How long a run has waited and worked, and since when it has made no progress. All times are milliseconds. */

@@ -1,14 +1,13 @@
-import { errorOf, fail, RivuletError } from '../../core/errors.ts';
+import { errorOf, fail, orRefusal, RivuletError } from '../../core/errors.ts';
 import { type Extras, type RunRow, rowAfter, type Write } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { retry } from '../../core/timing.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
-import { cancelEntry, journalOf } from '../execution/replay.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
+import { cancelEntry, journalOf } from '../log/journal.ts';
 import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
 import { forwardCancel, isWritten, whenMoved } from './forward.ts';
-import { orRefusal } from './refusal.ts';
 import { askedOf } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 

@@ -1,5 +1,5 @@
 import { encode, toLine } from '../../core/encode.ts';
-import { fail, RivuletError } from '../../core/errors.ts';
+import { fail, orRefusal, RivuletError } from '../../core/errors.ts';
 import { fold, resumedEvent } from '../../core/fold.ts';
 import type { Extras, RunRow, Write } from '../../core/ports/run-store.ts';
 import type { TraceHeaders } from '../../core/ports/traces.ts';
@@ -13,7 +13,6 @@ import { orUnavailable } from '../store/store-calls.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
-import { orRefusal } from './refusal.ts';
 import { askedOf, isKnown, lateFor, openQuestion, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 

@@ -7,8 +7,8 @@ import type { Store } from '../../core/ports/store.ts';
 import { type PushForms, targetsOf } from '../../core/push-targets.ts';
 import { spread } from '../../core/timing.ts';
 import type { Observers } from '../observers.ts';
+import { steadyClock } from '../time/clocks.ts';
 import { PeriodicTask } from '../time/periodic.ts';
-import { steadyClock } from '../time/steady-clock.ts';
 
 /** The end of one attempt to deliver a webhook. */
 export interface Attempt {
