@@ -10,10 +10,10 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { Event, GenericEvent } from '../../schema/event.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import { inAgent } from '../agents/agent-watch.ts';
+import type { EndedRun } from '../engine-events.ts';
 import type { Limits } from '../limits.ts';
 import { cancelEntry } from '../log/journal.ts';
 import type { RunLog } from '../log/run-log.ts';
-import type { EndedRun } from '../observers.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { Awaits } from './awaits.ts';
 import { createContext } from './context.ts';
@@ -143,7 +143,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     return this.#recorder.parts - this.#recorder.replayedParts;
   }
 
-  /** What observers learn of the run when it is final. */
+  /** What the event `runEnded` reports of the run. */
   get ended(): EndedRun {
     return this.#times.ended(this.#tokens, this.#failure, this.#trace?.span.ids);
   }

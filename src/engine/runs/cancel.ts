@@ -170,10 +170,10 @@ function checkAsks(run: Run, question: string | undefined): void {
 }
 
 /** A run without an execution in this process has ended: wakes its readers, and starts the next run of its session. */
-function onStoredRunEnded({ active, queue, observers }: RunServices, row: RunRow, error?: ErrorBody): void {
+function onStoredRunEnded({ active, queue, events }: RunServices, row: RunRow, error?: ErrorBody): void {
   active.onWritten(row);
   queue.onRunFinal(row.run_id);
-  observers.onRunEnded({ row, ...(row.status === 'failed' && error !== undefined && { error }) });
+  events.emit('runEnded', { row, ...(row.status === 'failed' && error !== undefined && { error }) });
 }
 
 /**

@@ -138,9 +138,9 @@ async function isDurable({ active }: RunServices, execution: Execution | undefin
   return (row.snapshot <= durable && row.status !== 'cancelling') || active.whenDurable(execution);
 }
 
-function onAccepted({ observers }: RunServices, { agent_name, await_request }: Run, now: string): void {
+function onAccepted({ events }: RunServices, { agent_name, await_request }: Run, now: string): void {
   const asked_at = await_request?.message.created_at;
-  if (asked_at !== undefined) observers.onReply(agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
+  if (asked_at !== undefined) events.emit('reply', agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
 }
 
 /** During a replay the run awaits nothing, although its log may say so. A final run refuses the reply. */
