@@ -6,7 +6,7 @@ import { type Services, Sync } from './cluster/sync.ts';
 import type { EngineEvents } from './engine-events.ts';
 import { Executor } from './runs/executor.ts';
 import { expireRuns } from './runs/expiry.ts';
-import type { EngineLoad } from './runs/load.ts';
+import { type EngineLoad, loadOf } from './runs/load.ts';
 import { type EngineOptions, servicesOf } from './services.ts';
 import { ReadyCheck } from './store/ready-check.ts';
 import { PeriodicTask } from './time/periodic.ts';
@@ -112,10 +112,9 @@ export class Engine extends Access {
     return () => void events.off(name, listener);
   }
 
-  /** See `EngineCounts.load`. */
+  /** See `loadOf`. */
   get load(): EngineLoad {
-    const { commits, active, counts } = this.#services;
-    return counts.load(commits, active);
+    return loadOf(this.#services);
   }
 
   get webhooks(): Webhooks {

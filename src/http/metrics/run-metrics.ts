@@ -4,7 +4,8 @@ import type { OpenRuns } from '../../core/ports/run-lists.ts';
 import type { RunRow } from '../../core/ports/run-store.ts';
 import type { EndedRun } from '../../engine/engine-events.ts';
 import { madeAt } from '../../engine/ids.ts';
-import { type EngineLoad, otherAgents } from '../../engine/runs/load.ts';
+import { otherAgents } from '../../engine/runs/counts.ts';
+import type { EngineLoad } from '../../engine/runs/load.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
 
