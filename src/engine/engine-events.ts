@@ -36,7 +36,7 @@ export interface EndedRun {
 export type DeliveryOutcome = 'delivered' | 'retried' | 'failed';
 
 /** A URL that gets no more webhooks of an owner, because all attempts since a time have failed. */
-export interface SwitchedOffUrl extends UrlFailures {
+interface SwitchedOffUrl extends UrlFailures {
   readonly owner: string | null;
   readonly url: string;
 }
