@@ -31,7 +31,7 @@ function tokenOf(output: AgentOutput): string | undefined {
  * back, and becomes the beginning of the next text. There is one joiner for each agent of a run, because texts of several
  * agents may follow in another order in a replay.
  */
-export class PairJoiner extends Subscriber<AgentOutput> {
+class PairJoiner extends Subscriber<AgentOutput> {
   #half = '';
 
   protected override _next(output: AgentOutput): void {
