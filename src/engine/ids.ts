@@ -27,6 +27,22 @@ const pairs = Uint8Array.from({ length: 512 }, (_, index) => digit((index >> (in
  * `randomUUID` takes.
  */
 export function newId(): string {
+  makeId();
+  return text.toString('latin1');
+}
+
+/**
+ * A new id that ends like another one, of which a store over several servers keeps the data at the same server: see
+ * `Partitions`. An id without that ending gets none.
+ */
+export function newIdBeside(other: string): string {
+  makeId();
+  if (/[0-9a-f]{4}$/.test(other)) text.write(other.slice(-4), text.length - 4, 'latin1');
+  return text.toString('latin1');
+}
+
+/** Writes the next id into the buffer. */
+function makeId(): void {
   const now = Date.now();
   count += 1;
   if (now > time || count === perMillisecond) {
@@ -49,7 +65,6 @@ export function newId(): string {
   text[variantAt] = digit(0x8 | (byte & 0x3));
   text[variantAt + 1] = digit(byte >> 4);
   for (const at of randomAt) putByte(at, nextByte());
-  return text.toString('latin1');
 }
 
 /** Puts the two digits of a byte into the newest id. */

@@ -16,7 +16,7 @@ import { SharedDispatcher } from './dispatch/shared-dispatcher.ts';
 import type { EngineEvents } from './engine-events.ts';
 import type { ExecutionServices } from './execution/host.ts';
 import { defaultLimits, type Limits, type RunTtlByOwner } from './limits.ts';
-import { GroupCommit } from './log/group-commit.ts';
+import { GroupCommits } from './log/group-commits.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
 import { cancelRun } from './runs/cancel.ts';
 import { EngineCounts } from './runs/counts.ts';
@@ -76,7 +76,7 @@ export function servicesOf(options: EngineOptions): Services {
   const dispatcher = options.dispatcher ?? dispatcherOf(options, limits);
   const now = wireClock(options.clock ?? (() => Date.now()));
   const store = storeForRequests(options.store, limits.requestTimeout);
-  const commits = new GroupCommit(withDeliveries(options.store, now, options.webhooks?.forms), {
+  const commits = new GroupCommits(withDeliveries(options.store, now, options.webhooks?.forms), {
     interval: limits.commitInterval ?? (dispatcher.shared ? 15 : 0),
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,

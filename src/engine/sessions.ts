@@ -17,7 +17,7 @@ import { uuidPattern } from '../schema/formats.ts';
 import { type Message, MessageInput } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
-import { newId } from './ids.ts';
+import { newIdBeside } from './ids.ts';
 import type { IsVisible } from './store/visible-runs.ts';
 
 /** Reads a resource of another server; rejects with a reason that clients may see. Guarded: see `http/remote-fetch`. */
@@ -374,7 +374,7 @@ const isRefused = (error: unknown): error is RivuletError =>
   error instanceof RivuletError && error.kind === 'resource_refused';
 
 const resourceOf = (session_id: string, run_id: string | null, body: string): Resource => ({
-  resource_id: newId(),
+  resource_id: newIdBeside(session_id),
   session_id,
   run_id,
   content_type: 'application/json',

@@ -3,7 +3,7 @@ import { readStoreUrl } from '../stores/store-url.ts';
 import { OwnCounters } from './own-counters.ts';
 
 /**
- * Opens the counters that belong to the store of a URL: in the same Redis or PostgreSQL, or else in this process. They
+ * Opens the counters that belong to the store of a URL: in the same Redis, cluster or PostgreSQL, or else in this process. They
  * connect when something is first counted. `onError` is told of errors of their connections.
  * @throws Error that says what is wrong with the URL
  */
@@ -12,6 +12,10 @@ export async function openQuotas(text: string, onError: (error: unknown) => void
   if (found?.kind === 'redis') {
     const { redisQuotas } = await import('./redis.ts');
     return redisQuotas(found.url, found.prefix, onError);
+  }
+  if (found?.kind === 'redis-cluster') {
+    const { clusterQuotas } = await import('./redis.ts');
+    return clusterQuotas(found.address, found.prefix, onError);
   }
   if (found?.kind === 'postgres') {
     const { postgresQuotas } = await import('./postgres.ts');

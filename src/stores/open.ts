@@ -2,12 +2,13 @@ import type { Store } from '../core/ports/store.ts';
 import type { Inspection } from './inspection.ts';
 import { readStoreUrl, reasonOf, type StoreUrl } from './store-url.ts';
 
-const urlForms = 'memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE';
+const urlForms = 'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE';
 
 /**
  * Opens the store that a URL names, and imports only that store's code:
  * `memory:`; `sqlite:PATH` (a relative path is relative to here);
  * `redis://USER:PASSWORD@HOST:PORT/NUMBER?prefix=rivulet`, with `rediss://` for TLS;
+ * `redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT?prefix=rivulet`, by any of its nodes, with `rediss+cluster://` for TLS;
  * `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=rivulet`.
  * `warn` is called for settings of the server that may lose acknowledged commits.
  * @throws Error that says what is wrong with the URL, or why the store cannot be opened
@@ -26,6 +27,10 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
     case 'redis': {
       const { RedisStore } = await import('./redis/redis-store.ts');
       return withReason(text, () => RedisStore.open(found.url, found.prefix, warn));
+    }
+    case 'redis-cluster': {
+      const { RedisClusterStore } = await import('./redis/cluster-store.ts');
+      return withReason(text, () => RedisClusterStore.open(found.address, found.prefix, warn));
     }
     case 'postgres': {
       const { PostgresStore } = await import('./postgres/postgres-store.ts');
@@ -48,6 +53,8 @@ export async function inspectStore(text: string): Promise<Inspection> {
       const { inspectRedis } = await import('./redis/inspect-redis.ts');
       return withReason(text, () => inspectRedis(found.url, found.prefix));
     }
+    case 'redis-cluster':
+      throw new Error(`${storeName(text)} is a Redis Cluster, which can be opened, and not inspected so far`);
     case 'postgres': {
       const { inspectPostgres } = await import('./postgres/inspect-postgres.ts');
       return withReason(text, () => inspectPostgres(found.url, found.schema));
@@ -65,7 +72,7 @@ async function findStore(text: string): Promise<StoreUrl> {
 /** The URL of a store without its passwords, for messages. */
 export function storeName(url: string): string {
   return url
-    .replace(/^([a-z]+:\/\/[^:@]*):.*@/s, '$1:***@')
+    .replace(/^([a-z+]+:\/\/[^:@]*):.*@/s, '$1:***@')
     .replace(/([?&][^=&#]*(?:pass|secret|token)[^=&#]*=)[^&#]*/gi, '$1***');
 }
 

@@ -1,17 +1,27 @@
+/** The nodes of a cluster by which the others are found, and how to sign in at each. */
+export interface ClusterAddress {
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls: boolean;
+}
+
 /** The parsed URL of a store, without the parameters that only Rivulet knows. */
 export type StoreUrl =
   | { readonly kind: 'memory' }
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'redis'; readonly url: string; readonly prefix: string }
+  | { readonly kind: 'redis-cluster'; readonly address: ClusterAddress; readonly prefix: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly schema: string };
 
 /** Parses the URL of a store; undefined for an unknown scheme. @throws Error that names the problem */
 export function readStoreUrl(text: string): StoreUrl | undefined {
-  const [, scheme = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
+  const [, scheme = '', rest = ''] = /^([a-z+]+):(.*)$/s.exec(text) ?? [];
   if (scheme === 'memory') return { kind: 'memory' };
   // Other programs write absolute paths as sqlite:///abs/path.
   if (scheme === 'sqlite' && rest !== '') return { kind: 'sqlite', path: rest.replace(/^\/\/(?=\/)/, '') };
   if (scheme === 'redis' || scheme === 'rediss') return redis(parsed(text));
+  if (scheme === 'redis+cluster' || scheme === 'rediss+cluster') return redisCluster(text);
   if (scheme === 'postgres' || scheme === 'postgresql') return postgres(parsed(text));
   return undefined;
 }
@@ -25,10 +35,35 @@ export function reasonOf(error: unknown): string {
 function redis(url: URL): StoreUrl {
   if (!/^\/?\d*$/.test(url.pathname))
     throw new Error(`its path has to be the number of a database; got "${url.pathname}"`);
-  // Braces would end the hash tag of Redis Cluster.
-  const prefix = takeParameter(url, 'prefix', /^[^{}\s]{1,100}$/, 'at most 100 characters without spaces or braces');
-  return { kind: 'redis', url: url.href, prefix };
+  return { kind: 'redis', prefix: takePrefix(url), url: url.href };
 }
+
+/** The nodes are separated by commas, which no URL may have between hosts with ports: so each is parsed alone. */
+function redisCluster(text: string): StoreUrl {
+  const [, scheme = '', user = '', hosts = '', rest = ''] =
+    /^(rediss?)\+cluster:\/\/([^/?#@]*@)?([^/?#]*)(.*)$/s.exec(text) ?? [];
+  if (hosts === '') throw new Error('a // and a host have to follow the colon');
+  const urls = hosts.split(',').map((host) => parsed(`${scheme}://${user}${host}${rest}`));
+  const [first] = urls;
+  if (first === undefined || !['', '/', '/0'].includes(first.pathname))
+    throw new Error(`a cluster has one database, so its URL has no path; got "${first?.pathname}"`);
+  const nodes = urls.map(({ hostname, port }) => ({
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port || 6379),
+  }));
+  const [username, password] = [first.username, first.password].map(decodeURIComponent);
+  const address: ClusterAddress = {
+    nodes,
+    tls: scheme === 'rediss',
+    ...(username && { username }),
+    ...(password && { password }),
+  };
+  return { kind: 'redis-cluster', address, prefix: takePrefix(first) };
+}
+
+// Braces would end the hash tag of Redis Cluster.
+const takePrefix = (url: URL): string =>
+  takeParameter(url, 'prefix', /^[^{}\s]{1,100}$/, 'at most 100 characters without spaces or braces');
 
 function postgres(url: URL): StoreUrl {
   const schema = takeParameter(

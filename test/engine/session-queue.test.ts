@@ -1,7 +1,7 @@
 import { NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
-import { GroupCommit } from '../../src/engine/log/group-commit.ts';
+import { GroupCommits } from '../../src/engine/log/group-commits.ts';
 import { SessionQueue } from '../../src/engine/runs/session-queue.ts';
 import { Followed } from '../../src/engine/store/followed.ts';
 import { createServer, type Run } from '../../src/index.ts';
@@ -101,7 +101,7 @@ describe('the queue of a session', () => {
         followed: new Followed(),
         offers: { offer: (run_id) => begun.push(run_id) },
         onRejected: () => undefined,
-        commits: new GroupCommit(store, { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} }),
+        commits: new GroupCommits(store, { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} }),
       });
       const first: TestWrite[] = [];
       for (let n = 0; n < 1_000; n += 1) {

@@ -2,7 +2,7 @@ import type { RunNotification } from '../../src/core/ports/run-store.ts';
 import type { Store } from '../../src/core/ports/store.ts';
 
 /** The methods of a store, except `watch` and `close`. Claims have no faults. */
-export type Method = Exclude<keyof Store, 'watch' | 'checkNotifications' | 'claims' | 'close'>;
+export type Method = Exclude<keyof Store, 'watch' | 'checkNotifications' | 'claims' | 'partitions' | 'close'>;
 
 /** The faults of the calls of one method. Calls are counted from 1, over the life of the plan. */
 interface Fault {

@@ -1,9 +1,11 @@
-import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, type SpawnOptions, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { steadyPort } from './ports.ts';
@@ -94,6 +96,55 @@ export async function startRedis({ durable = false } = {}): Promise<Started | un
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...log];
   const ready = /Ready to accept connections/;
   const started = await start({ file: 'redis-server', args, folder, ready, crash: 'SIGKILL' });
+  return started && { url: `redis://127.0.0.1:${port}`, port, ...started };
+}
+
+/** A Redis Cluster of a test's own. */
+export interface StartedCluster {
+  /** By its first node. */
+  readonly url: string;
+  /** The primaries first, and then as many replicas, if it has them. */
+  readonly nodes: readonly Started[];
+  /** Runs `redis-cli --cluster` with these words, and answers with what it prints. */
+  manage(...words: readonly string[]): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a Redis Cluster with three primaries, and a replica for each if wanted; undefined if Redis is not installed. A
+ * primary that does not answer for a second is replaced by its replica.
+ */
+export async function startRedisCluster({ replicas = 0 } = {}): Promise<StartedCluster | undefined> {
+  const count = 3 * (1 + replicas);
+  const started = await Promise.all(Array.from({ length: count }, startClusterNode));
+  const nodes = started.filter((node) => node !== undefined);
+  const [first] = nodes;
+  if (first === undefined) return missing('Redis', 'REDIS_URL');
+  const manage = async (...words: readonly string[]): Promise<string> =>
+    (await promisify(execFile)('redis-cli', ['--cluster', ...words])).stdout;
+  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
+  await manage('create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes');
+  const redis = new Redis(first.url);
+  while (!(await redis.cluster('INFO')).includes('cluster_state:ok')) await setTimeout(50);
+  await redis.quit();
+  const stop = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.stop()));
+  };
+  return { url: `redis+cluster://127.0.0.1:${first.port}`, nodes, manage, stop };
+}
+
+async function startClusterNode(): Promise<Started | undefined> {
+  const folder = mkdtempSync(join(tmpdir(), 'rivulet-cluster-'));
+  const [port, bus] = [await steadyPort(), await steadyPort()];
+  const cluster = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '1000'];
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...cluster];
+  const started = await start({
+    file: 'redis-server',
+    args,
+    folder,
+    ready: /Ready to accept connections/,
+    crash: 'SIGKILL',
+  });
   return started && { url: `redis://127.0.0.1:${port}`, port, ...started };
 }
 

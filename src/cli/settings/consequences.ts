@@ -92,7 +92,8 @@ export function warningsOf(settings: Settings): string[] {
 }
 
 /** Whether several processes can have the store. */
-export const isShared = (store: string): boolean => ['redis', 'postgres'].includes(readStoreUrl(store)?.kind ?? '');
+export const isShared = (store: string): boolean =>
+  ['redis', 'redis-cluster', 'postgres'].includes(readStoreUrl(store)?.kind ?? '');
 
 /** The file of a store in SQLite; undefined for any other store. */
 export function storeFile(store: string): string | undefined {

@@ -76,7 +76,10 @@ export const Settings = section({
   agents: setting({ worker: true }, list('folders with agents; arguments take precedence', ['agents'])),
   store: setting(
     { flag: '--store <url>', env: 'RIVULET_STORE', secret: 'url', worker: true, check: storeUrl },
-    text('memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE', 'sqlite:./data/rivulet.db'),
+    text(
+      'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE',
+      'sqlite:./data/rivulet.db',
+    ),
   ),
   publicUrl: setting(
     { flag: '--public-url <url>', env: 'PUBLIC_URL', worker: true, check: publicUrl },

@@ -17,12 +17,24 @@ export interface Cutoffs {
 }
 
 /**
+ * The parts of a store that fail apart from each other, such as the servers of a cluster. A session, its runs, and
+ * all that they have are in one part, which the last four digits of their ids decide: so an id alone leads to it.
+ */
+export interface Partitions {
+  readonly count: number;
+  /** The number of the part, from 0 on, of the run, the session or the resource that an id belongs to. */
+  of(id: string): number;
+}
+
+/**
  * The port of durable stores: four parts over the same data, so that one commit changes all of them. Every store passes
  * `test/stores/contract.ts`. Methods reject with the store's own errors, which the engine interprets.
  */
 export interface Store extends RunStore, SessionStore, RunLists, Outbox {
   /** Only a store that several processes share has it, beside `watch`. */
   readonly claims?: RunClaims;
+  /** Only a store that has several. The writes of one commit then belong to one of them. */
+  readonly partitions?: Partitions;
   /**
    * Removes what an owner has beside its sessions and their runs: its idempotency keys, figures, deliveries and failures
    * of URLs. Called after its sessions were removed, since a store may then also overwrite what it has freed.

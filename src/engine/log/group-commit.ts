@@ -66,7 +66,7 @@ const maxFailuresPerRound = 20;
 export class GroupCommit {
   readonly #store: Pick<Store, 'commit'>;
   readonly #options: GroupCommitOptions;
-  readonly events = new EventEmitter<CommitEvents>();
+  readonly events: EventEmitter<CommitEvents>;
   #dirty: UncommittedLog[] = [];
   /** Groups whose commit failed, oldest first. */
   #failed: WriteGroup[] = [];
@@ -85,9 +85,10 @@ export class GroupCommit {
   /** When the commit that is under way, or the first of several failed ones, began: `performance.now`. */
   #busySince: number | undefined;
 
-  constructor(store: Pick<Store, 'commit'>, options: GroupCommitOptions) {
+  constructor(store: Pick<Store, 'commit'>, options: GroupCommitOptions, events = new EventEmitter<CommitEvents>()) {
     this.#store = store;
     this.#options = options;
+    this.events = events;
   }
 
   /** Whether the last commit failed. */
@@ -100,13 +101,17 @@ export class GroupCommit {
     return this.#busySince !== undefined;
   }
 
+  /** Whether the store answers, as far as is known. */
+  get available(): boolean {
+    return this.#busySince === undefined || performance.now() - this.#busySince <= this.#options.requestTimeout;
+  }
+
   /**
    * Called before a request changes anything: a run may wait for a store that is unavailable, a request may not.
    * @throws RivuletError `store_unavailable`
    */
   checkAvailable(): void {
-    if (this.#busySince !== undefined && performance.now() - this.#busySince > this.#options.requestTimeout)
-      throw fail('store_unavailable');
+    if (!this.available) throw fail('store_unavailable');
   }
 
   /**

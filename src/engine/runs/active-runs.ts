@@ -10,7 +10,7 @@ import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
 import { checkpointOf } from '../log/checkpoint.ts';
 import { Cursor, type CursorOptions } from '../log/cursor.ts';
-import type { GroupCommit } from '../log/group-commit.ts';
+import type { GroupCommits } from '../log/group-commits.ts';
 import { PageCache } from '../log/page-cache.ts';
 import type { RunLog } from '../log/run-log.ts';
 import { type RunFinder, type Source, storedSource } from '../log/source.ts';
@@ -47,7 +47,7 @@ export interface ActiveRunsEvents {
 /** The runs that this process executes. Readers find all other runs of the store through it as well. */
 export class ActiveRuns implements RunFinder {
   readonly #store: Store;
-  readonly #commits: GroupCommit;
+  readonly #commits: GroupCommits;
   readonly #options: ActiveRunsOptions;
   readonly events = new EventEmitter<ActiveRunsEvents>();
   readonly #pages: PageCache;
@@ -58,7 +58,7 @@ export class ActiveRuns implements RunFinder {
   #listenerCount = 0;
   #state: 'open' | 'stopping' | 'stopped' = 'open';
 
-  constructor(store: Store, commits: GroupCommit, options: ActiveRunsOptions) {
+  constructor(store: Store, commits: GroupCommits, options: ActiveRunsOptions) {
     this.#store = store;
     this.#commits = commits;
     this.#options = options;
@@ -187,7 +187,7 @@ export class ActiveRuns implements RunFinder {
    */
   async whenDurable({ log }: Execution): Promise<boolean> {
     try {
-      await this.#commits.whenDurable(log);
+      await this.#commits.of(log.run_id).whenDurable(log);
       return true;
     } catch (error) {
       if (log.readers !== undefined) throw error;

@@ -70,7 +70,7 @@ async function repeat(
   const session_id = sessionKey(owner, newId());
   const row = newRow({ agent, input: messages, owner, session_id, now, targets: null, runOptions, trace }, false);
   const copied = await executions.sessions.copyExtras(source, row, marksIn(journal));
-  const log = new RunLog(commits, row, { input });
+  const log = new RunLog(commits.of(row.run_id), row, { input });
   log.attach({ ...copied, ...idempotency.keyExtras(key, row.run_id, 0, now) });
   const run = write(log, newRun(row), events, journal, now);
   await startWhenDurable(services, { key, if_busy: 'parallel' }, row, log.flushed());

@@ -39,7 +39,7 @@ export async function cancelRun(
   const knows = question === undefined || execution?.replaying !== true;
   // It may have left this process just now.
   if (execution?.log.readers !== undefined && knows) {
-    commits.checkAvailable();
+    commits.of(run_id).checkAvailable();
     const answer = orRefusal(() => {
       checkAsks(execution.run, question);
       execution.cancel(reason);
@@ -155,7 +155,7 @@ async function commitCancelling(services: RunServices, row: RunRow, reason: stri
   const write: Write = { row: next, from: epoch, expect: last, lines: [], node: null };
   const isJournaled = row.tier === 'durable' || reason !== undefined;
   const journaled = isJournaled ? { ...write, journal: [cancelEntry(last, reason)] } : write;
-  const outcome = await commits.commitOne(journaled, () => {
+  const outcome = await commits.of(journaled.row.run_id).commitOne(journaled, () => {
     active.onWritten(next);
     offers.offer(run_id);
   });
@@ -216,7 +216,9 @@ async function commitEnd(services: RunServices, row: RunRow, run: Run, error?: E
     if (from === untargeted && !(await store.compareAndSet(row.run_id, 'targets', row.targets, null))) return false;
     const written = endingWrite(from, said, executions.now(), error);
     const end = said === bare ? written : { ...written, ...(await historyExtras(services, written, said)) };
-    const outcome = await commits.commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
+    const outcome = await commits
+      .of(end.row.run_id)
+      .commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));
     if (typeof outcome !== 'object') return outcome === 'taken';
     cause = outcome.rejected;
   }

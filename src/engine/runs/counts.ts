@@ -1,5 +1,5 @@
 import type { Outcome, Write } from '../../core/ports/run-store.ts';
-import type { GroupCommit } from '../log/group-commit.ts';
+import type { GroupCommits } from '../log/group-commits.ts';
 import type { ActiveRuns } from './active-runs.ts';
 
 /** What this process has counted for the runs of one agent. */
@@ -23,7 +23,7 @@ export class EngineCounts {
   readonly #isHosted: (agent_name: string) => boolean;
   #storeErrors = 0;
 
-  constructor(commits: GroupCommit, active: ActiveRuns, isHosted: (agent_name: string) => boolean) {
+  constructor(commits: GroupCommits, active: ActiveRuns, isHosted: (agent_name: string) => boolean) {
     this.#isHosted = isHosted;
     commits.events.on('committed', (writes, outcomes) => this.#onCommitted(writes, outcomes));
     // Each failed commit is retried.

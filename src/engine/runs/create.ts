@@ -14,7 +14,7 @@ import type { Run } from '../../schema/run.ts';
 import type { SessionInput } from '../../schema/session.ts';
 import type { Place } from '../dispatch/dispatcher.ts';
 import { Execution } from '../execution/execution.ts';
-import { newId, passId } from '../ids.ts';
+import { newId, newIdBeside, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
 import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store/store-calls.ts';
 import { cancelAll, cancelRun } from './cancel.ts';
@@ -178,7 +178,7 @@ async function storeRun(services: RunServices, plan: Plan, { queued, when }: Adm
   const { request } = plan.runOptions;
   const input: RunInput = request === undefined ? plan.input : { messages: plan.input, request };
   const row = newRow(plan, queued, place === undefined ? undefined : dispatcher.node);
-  const log = new RunLog(commits, row, when === undefined ? { input } : { input, when });
+  const log = new RunLog(commits.of(row.run_id), row, when === undefined ? { input } : { input, when });
   if (descriptor !== undefined) log.attach(executions.sessions.descriptorExtras(descriptor, row));
   if (key !== undefined) log.attach(services.idempotency.keyExtras(key, row.run_id, 0, now));
   const run = newRun(row);
@@ -310,7 +310,7 @@ export const newRow = (
   queued: boolean,
   node?: string,
 ): RunRow => ({
-  run_id: newId(),
+  run_id: newIdBeside(session_id),
   agent_name: manifest.name,
   session_id,
   owner,

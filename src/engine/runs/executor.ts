@@ -297,7 +297,7 @@ async function recoverRun(services: RunServices, row: RunRow, change: Partial<Ru
   const stored = await readStored(store, row);
   const due = dueOf(row, stored.recording);
   const log = new RunLog(
-    commits,
+    commits.of(row.run_id),
     { ...row, ...change, due, rests_at: null, parked: null, epoch: row.epoch + 1 },
     { from: row.epoch },
   );

@@ -1,5 +1,5 @@
 import type { Dispatcher } from '../dispatch/dispatcher.ts';
-import type { GroupCommit } from '../log/group-commit.ts';
+import type { GroupCommits } from '../log/group-commits.ts';
 import type { ActiveRuns } from './active-runs.ts';
 
 /**
@@ -9,10 +9,10 @@ import type { ActiveRuns } from './active-runs.ts';
 export class Offers {
   readonly #dispatcher: Dispatcher;
   readonly #active: ActiveRuns;
-  readonly #commits: GroupCommit;
+  readonly #commits: GroupCommits;
   readonly #postponed = new Set<string>();
 
-  constructor(dispatcher: Dispatcher, active: ActiveRuns, commits: GroupCommit) {
+  constructor(dispatcher: Dispatcher, active: ActiveRuns, commits: GroupCommits) {
     this.#dispatcher = dispatcher;
     this.#active = active;
     this.#commits = commits;

@@ -72,7 +72,7 @@ interface Found {
  */
 async function resume(services: RunServices, run_id: string, request: ReplyRequest): Promise<AcceptedRun> {
   const { commits, executions } = services;
-  commits.checkAvailable();
+  commits.of(run_id).checkAvailable();
   const until = performance.now() + executions.limits.requestTimeout;
   for (let found: Found | undefined; ; ) {
     const outcome = await attemptReply(services, run_id, request, found);
@@ -186,7 +186,7 @@ async function resumeHere(
   const after = execution.resume(reply, extras, requested);
   const run = JSON.stringify(execution.run);
   try {
-    await services.commits.whenDurable(log);
+    await services.commits.of(log.run_id).whenDurable(log);
   } catch (error) {
     // The reply is durable all the same where only a later write was refused.
     if (log.durable <= after) {
@@ -245,7 +245,7 @@ async function resumeStored(
     journal: [JSON.stringify({ at: last, reply })],
     ...extras,
   };
-  const outcome = await commits.commitOne(write, () => {
+  const outcome = await commits.of(run_id).commitOne(write, () => {
     active.onWritten(next);
     offers.offer(run_id);
   });

@@ -12,7 +12,7 @@ import type { RunServices } from './run-services.ts';
  */
 export async function retryRun(services: RunServices, run_id: string): Promise<string> {
   const { commits, active, store, executions, offers } = services;
-  commits.checkAvailable();
+  commits.of(run_id).checkAvailable();
   const row = await active.row(run_id);
   if (row.parked === null) throw fail('not_parked', run_id, row.status);
   executions.registry.get(row.agent_name);
@@ -31,6 +31,6 @@ export async function unpark(services: RunServices, row: RunRow): Promise<boolea
   const { run_id, epoch, last } = row;
   const next: RunRow = { ...row, epoch: epoch + 1, rests_at: null, parked: null };
   const write: Write = { row: next, from: epoch, expect: last, lines: [], node: null };
-  const outcome = await commits.commitOne(write, () => active.onWritten(next));
+  const outcome = await commits.of(write.row.run_id).commitOne(write, () => active.onWritten(next));
   return isWritten(services, run_id, outcome);
 }

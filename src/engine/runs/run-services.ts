@@ -3,7 +3,7 @@ import type { Store } from '../../core/ports/store.ts';
 import type { Dispatcher } from '../dispatch/dispatcher.ts';
 import type { EngineEvents } from '../engine-events.ts';
 import type { ExecutionServices } from '../execution/host.ts';
-import type { GroupCommit } from '../log/group-commit.ts';
+import type { GroupCommits } from '../log/group-commits.ts';
 import type { Sessions } from '../sessions.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { ActiveRuns } from './active-runs.ts';
@@ -18,7 +18,7 @@ export interface RunServices {
   /** For requests: a call that takes too long fails. That of `executions` is for agents. */
   readonly store: Store;
   readonly sessions: Sessions;
-  readonly commits: GroupCommit;
+  readonly commits: GroupCommits;
   readonly dispatcher: Dispatcher;
   readonly executions: ExecutionServices;
   readonly active: ActiveRuns;

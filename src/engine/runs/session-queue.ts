@@ -4,7 +4,7 @@ import { allChanges, type RunRow, type When, type Write } from '../../core/ports
 import type { Store } from '../../core/ports/store.ts';
 import { sessionIdOf } from '../../core/principal.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { GroupCommit } from '../log/group-commit.ts';
+import type { GroupCommits } from '../log/group-commits.ts';
 import type { Followed } from '../store/followed.ts';
 import type { Offers } from './offers.ts';
 
@@ -17,7 +17,7 @@ export interface Admission {
 export interface SessionQueueOptions {
   /** Unfinished runs of one session that may be there when one more is queued; 0 for no limit. */
   readonly limit: number;
-  readonly commits: Pick<GroupCommit, 'commitOne'>;
+  readonly commits: Pick<GroupCommits, 'of'>;
   readonly offers: Pick<Offers, 'offer'>;
   readonly stopping: () => boolean;
   readonly followed: Followed;
@@ -131,7 +131,7 @@ export class SessionQueue {
     const started: RunRow = { ...row, queued_at: null, epoch: epoch + 1 };
     const { commits, offers, onRejected } = this.#options;
     const write: Write = { row: started, from: epoch, expect: last, lines: [], when: 'first', node: null };
-    const outcome = await commits.commitOne(write, () => offers.offer(row.run_id));
+    const outcome = await commits.of(row.run_id).commitOne(write, () => offers.offer(row.run_id));
     if (typeof outcome !== 'object') return outcome === 'taken' ? 'started' : 'outdated';
     onRejected(row.run_id, outcome.rejected);
     return 'rejected';

@@ -7,7 +7,7 @@ import { sessionIdOf } from '../../core/principal.ts';
 import { type PushForms, type PushTarget, type ReportedChange, targetsOf } from '../../core/push-targets.ts';
 import { runEventOf } from '../../core/recognize.ts';
 import type { Run } from '../../schema/run.ts';
-import { newId } from '../ids.ts';
+import { newIdBeside } from '../ids.ts';
 
 const defaultEvents: readonly string[] = ['run.awaiting', 'run.completed', 'run.failed', 'run.cancelled'];
 /** Characters of an error's message: receivers read the run for more. */
@@ -18,12 +18,13 @@ const maxMessage = 2_000;
  * none. Costs a run without a target one comparison for each write.
  */
 export const withDeliveries = (
-  commits: Pick<Store, 'commit'>,
+  store: Pick<Store, 'commit' | 'partitions'>,
   now: () => string,
   forms: PushForms = {},
-): Pick<Store, 'commit'> => ({
+): Pick<Store, 'commit' | 'partitions'> => ({
+  ...(store.partitions && { partitions: store.partitions }),
   commit: (writes) =>
-    commits.commit(
+    store.commit(
       writes.some(isReported)
         ? writes.map((write) =>
             isReported(write) ? { ...write, deliveries: deliveriesOf(write, now(), forms) } : write,
@@ -48,7 +49,7 @@ function deliveriesOf(write: Write, now: string, forms: PushForms): NewDelivery[
       const body = isWanted(target, type) ? bodyFor(target, change, forms) : undefined;
       if (body === undefined) return [];
       const { id = null, url } = target;
-      return { delivery_id: newId(), url, target: id, type, body, created_at: now };
+      return { delivery_id: newIdBeside(row.run_id), url, target: id, type, body, created_at: now };
     });
   });
 }

@@ -1,6 +1,7 @@
 import { allChanges } from '../../core/ports/run-store.ts';
 import { nodeFunctions } from './claim-scripts.ts';
 import { putDeliveries } from './delivery-scripts.ts';
+import { putKey } from './key-scripts.ts';
 
 /**
  * Applies the writes of a commit. KEYS[1]: the prefix. ARGV: the id of the writing store, the number of the commit, the
@@ -116,12 +117,13 @@ local function put_figures(figures, sums, suffix)
   end
 end
 
-${putDeliveries}
+${putDeliveries}${putKey}
 local function apply(w, body)
   local run = p .. 'run:' .. w.run_id
   if w.key then
     local age = redis.call('ZSCORE', p .. 'keys:age', w.key.name)
     if age and tonumber(age) >= w.key.fresh then return 'k' end
+    if redis.call('EXISTS', p .. 'refused:' .. w.run_id .. ':' .. w.key.name) == 1 then return 'k' end
   end
   if w.when and is_busy(w) then return 's' end
   local stored = redis.call('HMGET', run, 'epoch', 'last', 'status', 'targets', 'node')
@@ -141,11 +143,7 @@ local function apply(w, body)
     put_node(w, stored[5])
   end
   if w.journal then redis.call('RPUSH', p .. 'journal:' .. w.run_id, w.journal) end
-  if w.key then
-    redis.call('HSET', p .. 'keys', w.key.name, w.key.text)
-    redis.call('ZADD', p .. 'keys:age', w.key.age, w.key.name)
-    if w.key.owner then redis.call('SADD', p .. 'keys-of:' .. w.key.owner, w.key.name) end
-  end
+  if w.key then put_key(w.key) end
   for _, resource in ipairs(w.resources or {}) do put_resource(resource) end
   if w.history or w.state then put_session(w) end
   if w.deliveries then put_deliveries(w) end

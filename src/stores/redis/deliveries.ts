@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import {
   type Delivery,
   type DeliveryFilter,
@@ -11,10 +10,10 @@ import {
 import type { WrittenRow } from '../../core/ports/run-store.ts';
 import type { DeliveryState } from '../../schema/webhook.ts';
 import { deliveryColumns } from '../delivery-columns.ts';
+import type { RedisClient } from './connection.ts';
+import type { DeliveryValues } from './delivery-scripts.ts';
 import { score, timestamp } from './scores.ts';
-
-/** The columns of a delivery as Redis returns them. */
-export type DeliveryValues = readonly (string | null)[];
+import { type ScriptKeys, scriptKeys } from './scripts.ts';
 
 /** A delivery as the commit script reads it. */
 export function encodeDelivery(added: NewDelivery, run: WrittenRow): object {
@@ -33,17 +32,19 @@ export function encodeDelivery(added: NewDelivery, run: WrittenRow): object {
 
 /** The outbox of a Redis store, beside the deliveries that its commits add. */
 export class RedisDeliveries {
-  readonly #redis: Redis;
+  readonly #redis: RedisClient;
   readonly #prefix: string;
+  readonly #keys: ScriptKeys;
 
-  constructor(redis: Redis, prefix: string) {
+  constructor(redis: RedisClient, prefix: string) {
     this.#redis = redis;
     this.#prefix = prefix;
+    this.#keys = scriptKeys(prefix);
   }
 
   async claim(now: string, until: string, limit: number): Promise<Delivery[]> {
     const times = [timestamp(now), timestamp(until), until] as const;
-    const found = await this.#redis.rivuletClaimDeliveries(this.#prefix, ...times, limit);
+    const found = await this.#redis.rivuletClaimDeliveries(...this.#keys, ...times, limit);
     return found.map(parseDelivery);
   }
 
@@ -54,7 +55,7 @@ export class RedisDeliveries {
     const end = [state, status === null ? '' : String(status), error ?? ''] as const;
     const attempted = result.attempted_at ?? '';
     const times = [next, timestamp(next), attempted, timestamp(attempted)] as const;
-    const taken = await this.#redis.rivuletFinishDelivery(this.#prefix, ...claim, ...end, ...times);
+    const taken = await this.#redis.rivuletFinishDelivery(...this.#keys, ...claim, ...end, ...times);
     return taken === 1;
   }
 
@@ -69,7 +70,7 @@ export class RedisDeliveries {
     for (let next = before === undefined ? '+' : `(${before}`; found.length < limit; ) {
       const missing = limit - found.length;
       const set = smallestSet(filter);
-      const [last, rows] = await this.#redis.rivuletListDeliveries(this.#prefix, set, next, missing, owner, state);
+      const [last, rows] = await this.#redis.rivuletListDeliveries(...this.#keys, set, next, missing, owner, state);
       found.push(...rows.map(parseDelivery));
       if (last === '') break;
       next = `(${last}`;
@@ -90,8 +91,13 @@ export class RedisDeliveries {
     return { attempts: Number(attempts), since, last_at };
   }
 
+  /** Forgets the failures of a URL, as a delivery to it does that succeeds. */
+  async forgetFailures(owner: string | null, url: string): Promise<void> {
+    await this.#redis.rivuletForgetFailures(...this.#keys, owner ?? '', url);
+  }
+
   async replay(delivery_id: string, now: string): Promise<boolean> {
-    return (await this.#redis.rivuletReplayDelivery(this.#prefix, delivery_id, now, timestamp(now))) === 1;
+    return (await this.#redis.rivuletReplayDelivery(...this.#keys, delivery_id, now, timestamp(now))) === 1;
   }
 }
 

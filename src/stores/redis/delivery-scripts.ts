@@ -2,6 +2,9 @@ import { deliveryColumns } from '../delivery-columns.ts';
 
 // Scripts of the outbox; see `layout.ts` for the keys.
 
+/** The columns of a delivery as scripts return them. */
+export type DeliveryValues = readonly (string | null)[];
+
 const columns = deliveryColumns.map((column) => `'${column}'`).join(', ');
 
 /** Functions for lines and lists of deliveries. They need the prefix `p`. */
@@ -35,7 +38,7 @@ end
 `;
 
 /** A function for the failures of URLs. It needs the prefix `p`. */
-const forgetFailures = `
+const forget = `
 local function forget_failures(owner, url)
   redis.call('HDEL', p .. 'failing:' .. (owner or ''), url)
   redis.call('ZREM', p .. 'failing', (owner or '') .. ' ' .. url)
@@ -43,7 +46,7 @@ end
 `;
 
 /** Functions that delete deliveries and failures of URLs; they need those above. */
-export const dropDeliveries = `${forgetFailures}
+export const dropDeliveries = `${forget}
 local function drop_delivery(id)
   local one = redis.call('HMGET', p .. 'delivery:' .. id, 'run_id', 'owner', 'url', 'state')
   local run, owner, url, state = one[1], one[2], one[3], one[4]
@@ -107,7 +110,7 @@ return found
  */
 export const finishDelivery = `
 local p = KEYS[1]
-${deliveryLines}${forgetFailures}
+${deliveryLines}${forget}
 local function add_failure(owner, url, at, score)
   local all = p .. 'failing:' .. (owner or '')
   local attempts, since, last = string.match(redis.call('HGET', all, url) or '', '^(%S+) (%S+) (%S+)$')
@@ -143,7 +146,7 @@ return 1
 /** ARGV: a delivery; when it is due, as text and in milliseconds. Returns 0 where it is pending or unknown. */
 export const replayDelivery = `
 local p = KEYS[1]
-${deliveryLines}${forgetFailures}
+${deliveryLines}${forget}
 local id = ARGV[1]
 local key = p .. 'delivery:' .. id
 local one = redis.call('HMGET', key, 'state', 'run_id', 'owner', 'url')
@@ -154,6 +157,13 @@ set_state(id, one[3], one[1], 'pending')
 queue(id, line_of(one[2], one[4]), ARGV[3])
 forget_failures(one[3], one[4])
 return 1
+`;
+
+/** ARGV: an owner, empty for none, and a URL. */
+export const forgetFailures = `
+local p = KEYS[1]
+${forget}
+forget_failures(ARGV[1], ARGV[2])
 `;
 
 /**

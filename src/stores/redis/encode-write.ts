@@ -61,13 +61,7 @@ export function encodeWrite(write: Write): object {
       text: JSON.stringify(resource),
     })),
     deliveries: write.deliveries?.map((one) => encodeDelivery(one, row)),
-    key: key && {
-      name: keyField(key),
-      text: keyText(key),
-      owner: ownerOfScope(key.scope),
-      age: timestamp(key.created_at),
-      fresh: timestamp(key.fresh),
-    },
+    key: key && encodeKey(key, keyField(key)),
     figures: ended && {
       ended: status === 'completed' || status === 'failed' ? status : undefined,
       tokens: String(ended.tokens),
@@ -89,8 +83,10 @@ export const outcomeOfLetter: Readonly<Record<string, Outcome>> = {
   r: { rejected: new Error('the data of the run or of its session in Redis is damaged') },
 };
 
-function keyText({ fresh: _, ...key }: Key & { fresh: string }): string {
-  return JSON.stringify(key);
+/** An Idempotency-Key as scripts store it under a field. */
+export function encodeKey({ fresh, ...key }: NonNullable<Write['key']>, name: string): object {
+  const age = timestamp(key.created_at);
+  return { name, text: JSON.stringify(key), owner: ownerOfScope(key.scope), age, fresh: timestamp(fresh) };
 }
 
 /** @throws RangeError where Redis would break the connection instead of an answer */

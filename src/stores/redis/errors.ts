@@ -2,8 +2,9 @@ import { ReplyError } from 'ioredis';
 import { type CommitFailure, isNetworkError } from '../remote/errors.ts';
 
 /** Errors of the client where a connection was lost, or there is none. */
-const clientErrors = new Set(['MaxRetriesPerRequestError', 'AbortError', 'ParserError']);
-const clientMessages = /^(Connection is closed|Stream isn't writeable|Socket timeout)/;
+const clientErrors = new Set(['MaxRetriesPerRequestError', 'AbortError', 'ParserError', 'ClusterAllFailedError']);
+const clientMessages =
+  /^(Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of startup nodes|Node is disconnected)/;
 
 // Error codes of Redis. The text before them in errors of scripts differs between versions.
 

@@ -1,8 +1,8 @@
-import type { Redis } from 'ioredis';
+import { primariesOf, type RedisClient } from './connection.ts';
 import { upgradeToNodes } from './upgrade.ts';
 
 // The keys; all begin with the store's prefix. The prefix is a hash tag, so that a cluster keeps all keys in one slot,
-// where one script may use them.
+// where one script may use them. In a cluster, each part of the store has a prefix of its own: see `clusterPrefixes`.
 //
 //   version            string  version of this layout
 //   run:ID             hash    row (JSON, without its targets and readers), last, epoch, status, agent, session, owner, input (JSON),
@@ -31,9 +31,10 @@ import { upgradeToNodes } from './upgrade.ts';
 //   removed            set     tokens of deleted sessions of which runs or resources remain; for each token:
 //   left-runs:TOKEN, left-kept:TOKEN    formerly of:SESSION and kept:SESSION
 //   resource:ID        string  JSON
-//   keys               hash    JSON of each Idempotency-Key
+//   keys               hash    JSON of each Idempotency-Key, and in a cluster of each pointer: see `KeyPointers`
 //   keys:age           zset    the fields of `keys`, by time
 //   keys-of:OWNER      set     the fields of `keys` whose scopes begin with the owner
+//   refused:RUN:KEY    string  the run must not store the key any more; expires after a day
 //   delivery:ID        hash    its columns, due and age (next_at and created_at in milliseconds)
 //   deliveries, deliveries:run:RUN, deliveries:owner:OWNER, deliveries:state:STATE, deliveries:owner-state:OWNER:STATE
 //                      zset    ids of deliveries, all with the score 0
@@ -58,7 +59,7 @@ const firstLayout = 3;
  * Checks the version of the stored data. Writes it where there is none, and upgrades older data.
  * @throws Error where a newer Rivulet wrote it, or a build from before the first release
  */
-export async function checkLayout(redis: Redis, prefix: string): Promise<void> {
+export async function checkLayout(redis: RedisClient, prefix: string): Promise<void> {
   const name = `${prefix}version`;
   // Written only where there is none: the user may lack the permission to write, or Redis the memory.
   const found = (await redis.get(name)) ?? (await redis.set(name, layout, 'NX', 'GET')) ?? layout;
@@ -74,14 +75,15 @@ export async function checkLayout(redis: Redis, prefix: string): Promise<void> {
 }
 
 /** A warning for each setting of Redis that may lose acknowledged commits. */
-export async function durabilityWarnings(redis: Redis): Promise<string[]> {
-  const info = await redis.info().catch(() => '');
+export async function durabilityWarnings(client: RedisClient): Promise<string[]> {
+  const infos = await Promise.all(primariesOf(client).map((redis) => redis.info().catch(() => '')));
+  const policies = infos.map((info) => /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction');
+  const policy = policies.find((one) => one !== 'noeviction');
   const warnings: string[] = [];
-  if (/^aof_enabled:0/m.test(info)) {
+  if (infos.some((info) => /^aof_enabled:0/m.test(info))) {
     warnings.push('Redis keeps no log of its writes: a crash of it loses acknowledged commits; set "appendonly yes"');
   }
-  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
-  if (policy !== 'noeviction') {
+  if (policy !== undefined) {
     warnings.push(`Redis removes runs when its memory is full (maxmemory-policy ${policy}); set "noeviction"`);
   }
   return warnings;
@@ -91,7 +93,12 @@ export async function durabilityWarnings(redis: Redis): Promise<string[]> {
  * The bytes of the longest text that Redis accepts. It breaks the connection of a client that sends a longer one. Redis may
  * refuse to tell it; then it has the default.
  */
-export async function maxTextBytes(redis: Redis): Promise<number> {
-  const [, found] = (await redis.config('GET', 'proto-max-bulk-len').catch(() => [])) as string[];
-  return Number(found) || 512 * 1024 * 1024;
+export async function maxTextBytes(client: RedisClient): Promise<number> {
+  const found = await Promise.all(
+    primariesOf(client).map(async (redis) => {
+      const [, bytes] = (await redis.config('GET', 'proto-max-bulk-len').catch(() => [])) as string[];
+      return Number(bytes) || 512 * 1024 * 1024;
+    }),
+  );
+  return Math.min(...found);
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
 import { fullChars } from '../../core/lines.ts';
 import type {
   Delivery,
@@ -25,18 +24,19 @@ import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
 import type { Cutoffs, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
 import { openStatuses } from '../../core/run-state.ts';
-import { backoff, within } from '../../core/timing.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { matchesStatus, newestStatuses } from '../status-times.ts';
 import { RedisClaims } from './claims.ts';
+import { closeClient, connectRedis, type RedisClient } from './connection.ts';
 import { RedisDeliveries } from './deliveries.ts';
 import { checkLength, encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
+import { KeyPointers } from './key-pointers.ts';
 import { checkLayout, durabilityWarnings, maxTextBytes } from './layout.ts';
 import { parseRows, smallestSet, statusSets } from './run-sets.ts';
 import { timestamp } from './scores.ts';
-import { defineScripts } from './scripts.ts';
+import { defineScripts, type ScriptKeys, scriptKeys } from './scripts.ts';
 import { subscribe } from './subscription.ts';
 
 /** Runs, resources and keys that one sweep deletes, at about 20 µs each, during which Redis serves no other command. */
@@ -54,9 +54,6 @@ const examined = 500;
 /** Fields of an agent's figures. */
 const figureFields = ['tokens', 'seconds', 'completed', 'failed'] as const;
 
-/** Milliseconds for a clean close of the connections. */
-const closeTimeout = 1_000;
-
 /**
  * Keeps everything in one Redis server, 6.2 or newer. A commit is one call of a script, and atomic; a batch of events
  * is one entry of the run's stream. The settings of Redis decide what survives its crash. A deleted session is unknown
@@ -66,25 +63,29 @@ const closeTimeout = 1_000;
  */
 export class RedisStore implements Store {
   readonly claims: RedisClaims;
-  readonly #redis: Redis;
+  readonly pointers: KeyPointers;
+  readonly #redis: RedisClient;
   readonly #prefix: string;
+  readonly #keys: ScriptKeys;
   readonly #maxBytes: number;
   readonly #deliveries: RedisDeliveries;
   readonly #writer = randomUUID();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyRedisError);
   readonly #subscription: SharedSubscription;
 
-  private constructor(redis: Redis, prefix: string, maxBytes: number) {
+  private constructor(redis: RedisClient, prefix: string, maxBytes: number) {
     this.#redis = redis;
     this.#maxBytes = maxBytes;
     // A hash tag: a cluster keeps all keys with the same text in braces in one slot.
     this.#prefix = `{${prefix}}:`;
+    this.#keys = scriptKeys(this.#prefix);
     this.#subscription = new SharedSubscription(
       { all: `${this.#prefix}moved`, of: (topic) => `${this.#prefix}moved:${topic}` },
       (channels, onText) => subscribe(this.#redis, channels, onText),
     );
     this.#deliveries = new RedisDeliveries(redis, this.#prefix);
     this.claims = new RedisClaims(redis, this.#prefix);
+    this.pointers = new KeyPointers(redis, this.#prefix);
     redis.on('ready', () => this.#commits.retryNow());
   }
 
@@ -94,41 +95,22 @@ export class RedisStore implements Store {
    * @throws Error where the database does not exist, or a newer Rivulet wrote it
    */
   static async open(url: string, prefix: string, warn: (text: string) => void = () => {}): Promise<RedisStore> {
-    const redis = new Redis(url, {
-      connectionName: 'rivulet',
-      lazyConnect: true,
-      connectTimeout: 3_000,
-      socketTimeout: 10_000,
-      disconnectTimeout: 500,
-      // The client must not send commands again: reads fail soon, and `CommitQueue` repeats commits.
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      retryStrategy: (failures) => backoff(failures),
-      // The server has become a replica; its name may resolve to the new primary.
-      reconnectOnError: ({ message }) => /(?:^|: -?)READONLY\b/.test(message),
-    });
-    let failure: unknown;
-    const failed = (error: unknown): void => {
-      failure ??= error;
-    };
-    redis.on('error', failed);
-    // The client reports a missing database with an event only, and would use another database.
-    await redis.connect().catch(failed);
-    if (failure !== undefined) {
-      redis.disconnect();
-      throw failure;
-    }
-    // Later connection errors surface in the commands that fail.
-    redis.off('error', failed).on('error', () => {});
+    const redis = await connectRedis(url);
+    const store = await RedisStore.over(redis, prefix, await maxTextBytes(redis));
+    for (const warning of await durabilityWarnings(redis)) warn(warning);
+    return store;
+  }
+
+  /** The store on a client. `maxBytes`: see `maxTextBytes`. @throws as `open` does */
+  static async over(redis: RedisClient, prefix: string, maxBytes: number): Promise<RedisStore> {
     defineScripts(redis);
-    const store = new RedisStore(redis, prefix, await maxTextBytes(redis));
+    const store = new RedisStore(redis, prefix, maxBytes);
     try {
       await checkLayout(redis, store.#prefix);
     } catch (error) {
       redis.disconnect();
       throw error;
     }
-    for (const warning of await durabilityWarnings(redis)) warn(warning);
     return store;
   }
 
@@ -149,7 +131,7 @@ export class RedisStore implements Store {
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
     const batches = Math.min(limit, pageBatches);
-    const found = await this.#redis.rivuletPage(this.#prefix, run_id, after + 1, batches, fullChars);
+    const found = await this.#redis.rivuletPage(...this.#keys, run_id, after + 1, batches, fullChars);
     return found.map(([id, body]) => {
       const lines = body.split('\n');
       return { first: Number.parseInt(id, 10) - lines.length + 1, lines };
@@ -170,7 +152,7 @@ export class RedisStore implements Store {
     const until = after === undefined ? '+inf' : String(timestamp(after.status_at));
     const range = [until, after?.run_id ?? '', String(timestamp(filter.since)), limit] as const;
     const found = await Promise.all(
-      (await this.#statusSets(filter)).map((set) => this.#redis.rivuletListByStatusTime(this.#prefix, set, ...range)),
+      (await this.#statusSets(filter)).map((set) => this.#redis.rivuletListByStatusTime(...this.#keys, set, ...range)),
     );
     return newestStatuses(parseRows(found.flat()), after, limit);
   }
@@ -229,7 +211,7 @@ export class RedisStore implements Store {
     before: string | null,
     after: string | null,
   ): Promise<boolean> {
-    return (await this.#redis.rivuletCompareAndSet(this.#prefix, run_id, column, before ?? '', after ?? '')) === 1;
+    return (await this.#redis.rivuletCompareAndSet(...this.#keys, run_id, column, before ?? '', after ?? '')) === 1;
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -306,26 +288,31 @@ export class RedisStore implements Store {
     return this.#deliveries.failures(owner, url);
   }
 
+  /** Forgets the failures of a URL, as a delivery to it does that succeeds. */
+  async forgetFailures(owner: string | null, url: string): Promise<void> {
+    await this.#deliveries.forgetFailures(owner, url);
+  }
+
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
     return this.#deliveries.replay(delivery_id, now);
   }
 
   async remove(run_id: string): Promise<boolean> {
-    return (await this.#redis.rivuletRemove(this.#prefix, run_id)) === 1;
+    return (await this.#redis.rivuletRemove(...this.#keys, run_id)) === 1;
   }
 
   async removeSession(session_id: string): Promise<boolean> {
-    return (await this.#redis.rivuletRemoveSession(this.#prefix, session_id, sweepRows)) === 1;
+    return (await this.#redis.rivuletRemoveSession(...this.#keys, session_id, sweepRows)) === 1;
   }
 
   async removeOwner(owner: string): Promise<void> {
-    while ((await this.#redis.rivuletRemoveOwner(this.#prefix, owner, sweepRows)) > 0);
+    while ((await this.#redis.rivuletRemoveOwner(...this.#keys, owner, sweepRows)) > 0);
   }
 
   async sweep({ runs, keys, sessions, deliveries }: Cutoffs): Promise<boolean> {
     const times = [timestamp(runs), timestamp(keys), timestamp(sessions)] as const;
     return (
-      (await this.#redis.rivuletSweep(this.#prefix, ...times, sweepRows, sweepSessions, timestamp(deliveries))) > 0
+      (await this.#redis.rivuletSweep(...this.#keys, ...times, sweepRows, sweepSessions, timestamp(deliveries))) > 0
     );
   }
 
@@ -333,16 +320,13 @@ export class RedisStore implements Store {
     return this.#subscription.add(moved);
   }
 
+  /** Ends its subscription and its commits, but not the client. Resolves when each commit was answered or has failed. */
+  async drain(): Promise<void> {
+    await Promise.all([this.#subscription.close(), this.#commits.close()]);
+  }
+
   async close(): Promise<void> {
-    await this.#subscription.close();
-    const done = this.#commits.close();
-    await within(
-      closeTimeout,
-      done.then(() => this.#redis.quit()),
-    ).catch(() => {});
-    // Pending commands fail with the connection.
-    this.#redis.disconnect();
-    await done;
+    await closeClient(this.#redis, this.drain());
   }
 
   async #send(writes: readonly Write[], number: number): Promise<Outcome[]> {
@@ -350,7 +334,7 @@ export class RedisStore implements Store {
     // Events are passed beside the JSON: to escape and parse them again would take half of the time of a commit.
     const bodies = writes.map(({ lines }) => lines.join('\n'));
     for (const text of [encoded, ...bodies]) checkLength(text, this.#maxBytes);
-    const answer = await this.#redis.rivuletCommit(this.#prefix, this.#writer, number, encoded, ...bodies);
+    const answer = await this.#redis.rivuletCommit(...this.#keys, this.#writer, number, encoded, ...bodies);
     const outcomes = Array.from(answer, (letter, index) =>
       letter === targetsChanged ? this.#targetsOf(writes[index]) : (outcomeOfLetter[letter] ?? 'fenced'),
     );
@@ -381,7 +365,7 @@ export class RedisStore implements Store {
       const missing = limit - found.length;
       const filter = [agent_name, session_id, owner, status] as const;
       const [last, rows] = await this.#redis.rivuletList(
-        this.#prefix,
+        ...this.#keys,
         range,
         set,
         next,
@@ -400,7 +384,7 @@ export class RedisStore implements Store {
   /** Reads a sorted set of runs by their times. */
   async #byTime(set: string, from: string, to: string, limit: number): Promise<RunRow[]> {
     const range = 'ZRANGEBYSCORE';
-    const [, found] = await this.#redis.rivuletList(this.#prefix, range, set, from, to, limit, limit, '', '', '', '');
+    const [, found] = await this.#redis.rivuletList(...this.#keys, range, set, from, to, limit, limit, '', '', '', '');
     return parseRows(found);
   }
 

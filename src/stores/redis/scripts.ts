@@ -1,9 +1,17 @@
-import type { Redis, Result } from 'ioredis';
+import type { Result } from 'ioredis';
 import type { SharedColumn } from '../../core/ports/run-store.ts';
 import { claimRuns, endLease, freeRuns, renewLease, takeRuns, upgradeRuns } from './claim-scripts.ts';
 import { commitScript } from './commit-script.ts';
-import type { DeliveryValues } from './deliveries.ts';
-import { claimDeliveries, finishDelivery, listDeliveries, replayDelivery } from './delivery-scripts.ts';
+import type { RedisClient } from './connection.ts';
+import {
+  claimDeliveries,
+  type DeliveryValues,
+  finishDelivery,
+  forgetFailures,
+  listDeliveries,
+  replayDelivery,
+} from './delivery-scripts.ts';
+import { pointKey, refuseKey } from './key-scripts.ts';
 import { removeOwner, removeRun, removeSession, sweep } from './removal-scripts.ts';
 
 /**
@@ -80,6 +88,15 @@ if ARGV[4] == '' then redis.call('HDEL', run, field) else redis.call('HSET', run
 return 1
 `;
 
+/**
+ * The keys that every script declares: the prefix, which is no key itself, and the version of the layout, which is always
+ * there. While a cluster moves their slot, a node has the one and lacks the other; so it answers TRYAGAIN, and no script
+ * runs where half of the data is. `KEYS[1]` is the prefix.
+ */
+export type ScriptKeys = readonly [prefix: string, version: string];
+
+export const scriptKeys = (prefix: string): ScriptKeys => [prefix, `${prefix}version`];
+
 /** What Redis returns of a run: its row, `last`, its targets and its readers. */
 export type RunValues = readonly [row: string, last: string, targets: string | null, readers: string | null];
 
@@ -90,6 +107,7 @@ declare module 'ioredis' {
     /** Returns a letter for each write; see `commit-script.ts`. */
     rivuletCommit(
       prefix: string,
+      version: string,
       writer: string,
       number: number,
       writes: string,
@@ -98,6 +116,7 @@ declare module 'ioredis' {
     /** Batches from an event on: the id in the stream and the lines, up to `limit` batches, or as `readPage` says. */
     rivuletPage(
       prefix: string,
+      version: string,
       run_id: string,
       from: number,
       limit: number,
@@ -106,6 +125,7 @@ declare module 'ioredis' {
     /** The id at which it stopped, empty at the end; the runs in a part of a sorted set. */
     rivuletList(
       prefix: string,
+      version: string,
       range: Range,
       set: string,
       from: string,
@@ -119,6 +139,7 @@ declare module 'ioredis' {
     ): Result<[string, RunValues[]], Context>;
     rivuletListByStatusTime(
       prefix: string,
+      version: string,
       set: string,
       until: string,
       before: string,
@@ -128,20 +149,22 @@ declare module 'ioredis' {
     /** Returns 0 where the field has another text. */
     rivuletCompareAndSet(
       prefix: string,
+      version: string,
       run_id: string,
       field: SharedColumn,
       before: string,
       after: string,
     ): Result<number, Context>;
     /** Returns 0 where the run is not final. */
-    rivuletRemove(prefix: string, run_id: string): Result<number, Context>;
+    rivuletRemove(prefix: string, version: string, run_id: string): Result<number, Context>;
     /** Returns 0 where one of its runs is not final. */
-    rivuletRemoveSession(prefix: string, session_id: string, limit: number): Result<number, Context>;
+    rivuletRemoveSession(prefix: string, version: string, session_id: string, limit: number): Result<number, Context>;
     /** Returns the number of deleted items. */
-    rivuletRemoveOwner(prefix: string, owner: string, limit: number): Result<number, Context>;
+    rivuletRemoveOwner(prefix: string, version: string, owner: string, limit: number): Result<number, Context>;
     /** Returns the number of items from before these times, in milliseconds. */
     rivuletSweep(
       prefix: string,
+      version: string,
       runs: number,
       keys: number,
       sessions: number,
@@ -151,6 +174,7 @@ declare module 'ioredis' {
     ): Result<number, Context>;
     rivuletClaimDeliveries(
       prefix: string,
+      version: string,
       now: number,
       until: number,
       untilText: string,
@@ -159,6 +183,7 @@ declare module 'ioredis' {
     /** Returns 0 where the claim is over. */
     rivuletFinishDelivery(
       prefix: string,
+      version: string,
       delivery_id: string,
       claimed_until: string,
       state: string,
@@ -169,33 +194,56 @@ declare module 'ioredis' {
       attemptedText: string,
       attempted: number,
     ): Result<number, Context>;
+    rivuletForgetFailures(prefix: string, version: string, owner: string, url: string): Result<null, Context>;
+    /** Return the text of a key, empty for none. */
+    rivuletPointKey(prefix: string, version: string, key: string, before: string): Result<string, Context>;
+    rivuletRefuseKey(prefix: string, version: string, name: string, run_id: string): Result<string, Context>;
     /** Returns 0 where the delivery is pending or unknown. */
-    rivuletReplayDelivery(prefix: string, delivery_id: string, nowText: string, now: number): Result<number, Context>;
+    rivuletReplayDelivery(
+      prefix: string,
+      version: string,
+      delivery_id: string,
+      nowText: string,
+      now: number,
+    ): Result<number, Context>;
     /** The id at which it stopped, empty at the end, and the deliveries. */
     rivuletListDeliveries(
       prefix: string,
+      version: string,
       set: string,
       from: string,
       limit: number,
       owner: string,
       state: string,
     ): Result<[string, DeliveryValues[]], Context>;
-    rivuletRenewLease(prefix: string, node: string, milliseconds: number): Result<null, Context>;
-    rivuletEndLease(prefix: string, node: string): Result<null, Context>;
+    rivuletRenewLease(prefix: string, version: string, node: string, milliseconds: number): Result<null, Context>;
+    rivuletEndLease(prefix: string, version: string, node: string): Result<null, Context>;
     /** Returns the ids of up to `limit` runs. */
     rivuletClaimRuns(
       prefix: string,
+      version: string,
       node: string,
       limit: number,
       examined: number,
       ...agents: readonly string[]
     ): Result<string[], Context>;
     /** Returns the ids of those runs that the node has then. */
-    rivuletTakeRuns(prefix: string, node: string, ...run_ids: readonly string[]): Result<string[], Context>;
-    rivuletFreeRuns(prefix: string, node: string, ...run_ids: readonly string[]): Result<null, Context>;
+    rivuletTakeRuns(
+      prefix: string,
+      version: string,
+      node: string,
+      ...run_ids: readonly string[]
+    ): Result<string[], Context>;
+    rivuletFreeRuns(
+      prefix: string,
+      version: string,
+      node: string,
+      ...run_ids: readonly string[]
+    ): Result<null, Context>;
     /** Each run is followed by its `needs_node` and `needs_agent`. */
     rivuletUpgradeRuns(
       prefix: string,
+      version: string,
       from: number,
       to: number | '',
       ...runs: readonly string[]
@@ -204,7 +252,7 @@ declare module 'ioredis' {
 }
 
 /** Defines the commands above on a client. */
-export function defineScripts(redis: Redis): void {
+export function defineScripts(redis: RedisClient): void {
   const scripts = {
     rivuletCommit: commitScript,
     rivuletPage: readPage,
@@ -221,10 +269,13 @@ export function defineScripts(redis: Redis): void {
     rivuletListDeliveries: listDeliveries,
     rivuletRenewLease: renewLease,
     rivuletEndLease: endLease,
+    rivuletForgetFailures: forgetFailures,
+    rivuletPointKey: pointKey,
+    rivuletRefuseKey: refuseKey,
     rivuletClaimRuns: claimRuns,
     rivuletTakeRuns: takeRuns,
     rivuletFreeRuns: freeRuns,
     rivuletUpgradeRuns: upgradeRuns,
   };
-  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { lua, numberOfKeys: 1 });
+  for (const [name, lua] of Object.entries(scripts)) redis.defineCommand(name, { lua, numberOfKeys: 2 });
 }

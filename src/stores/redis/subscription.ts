@@ -1,54 +1,86 @@
 import type { Redis } from 'ioredis';
+import { backoff } from '../../core/timing.ts';
 import type { Channels } from '../remote/channels.ts';
 import type { Subscription } from '../remote/shared-subscription.ts';
+import { type RedisClient, subscriberOf } from './connection.ts';
 import { isRedisUnavailable } from './errors.ts';
 
 /** Milliseconds between checks of the subscription, and until an answer to a check counts as lost. */
 const checkInterval = 10_000;
 const checkTimeout = 5_000;
 
-/** Subscribes to channels on a connection of its own, with the settings of the store's connection. */
-export function subscribe(store: Redis, channels: Channels, onText: (text: string | undefined) => void): Subscription {
-  // The client could subscribe again by itself, but it reports neither that nor a failure to do so.
-  const redis = store.duplicate({ lazyConnect: true, autoResubscribe: false, socketTimeout: checkTimeout });
+/** Subscribes to channels on a connection of its own. A lost connection is replaced by another one. */
+export function subscribe(
+  store: RedisClient,
+  channels: Channels,
+  onText: (text: string | undefined) => void,
+): Subscription {
+  let redis: Redis | undefined;
+  let again: NodeJS.Timeout | undefined;
   let subscribed = false;
-  let checking: NodeJS.Timeout | undefined;
-  let rejectActive = (_error: unknown): void => {};
-  const active = new Promise<void>((resolve, reject) => {
-    rejectActive = reject;
-    let first = true;
+  let closed = false;
+  let isFirst = true;
+  let failures = 0;
+  let resolve = (): void => {};
+  let reject = (_error: unknown): void => {};
+  const active = new Promise<void>((onActive, onRefused) => {
+    resolve = onActive;
+    reject = onRefused;
+  });
+
+  // Subscribes on a new connection. On an open one it checks that the connection lives.
+  const subscribeAgain = async (): Promise<void> => {
+    const one = redis;
+    if (one?.status !== 'ready') return;
     const send = (join: readonly string[], leave: readonly string[]): Promise<unknown> =>
       Promise.all([
-        ...(join.length > 0 ? [redis.subscribe(...join)] : []),
-        ...(leave.length > 0 ? [redis.unsubscribe(...leave)] : []),
+        ...(join.length > 0 ? [one.subscribe(...join)] : []),
+        ...(leave.length > 0 ? [one.unsubscribe(...leave)] : []),
       ]);
-    // Subscribes on a new connection. On an open one it checks that the connection lives.
-    const subscribeAgain = async (): Promise<void> => {
-      if (redis.status !== 'ready') return;
-      try {
-        if (subscribed) await redis.ping();
-        else await channels.connect(send);
-      } catch (error) {
-        if (first && !isRedisUnavailable(error)) reject(error);
-        return;
-      }
-      if (subscribed) return;
-      subscribed = true;
-      if (first) resolve();
-      else onText(undefined);
-      first = false;
-    };
-    redis.on('ready', subscribeAgain).on('close', () => {
-      subscribed = false;
-    });
-    checking = setInterval(subscribeAgain, checkInterval);
-  });
-  redis.on('message', (_channel, text) => onText(text)).on('error', () => {});
-  redis.connect().catch(() => {});
+    try {
+      if (subscribed) await one.ping();
+      else await channels.connect(send);
+    } catch (error) {
+      if (isFirst && !isRedisUnavailable(error)) reject(error);
+      return;
+    }
+    if (subscribed || one !== redis) return;
+    subscribed = true;
+    failures = 0;
+    if (isFirst) resolve();
+    else onText(undefined);
+    isFirst = false;
+  };
+  const openLater = (): void => {
+    if (closed) return;
+    failures += 1;
+    again = setTimeout(open, backoff(failures));
+  };
+  const open = (): void => {
+    try {
+      redis = subscriberOf(store, { socketTimeout: checkTimeout });
+    } catch {
+      openLater();
+      return;
+    }
+    redis
+      .on('ready', subscribeAgain)
+      .on('message', (_channel, text) => onText(text))
+      .on('error', () => {})
+      .once('end', () => {
+        subscribed = false;
+        openLater();
+      });
+    redis.connect().catch(() => {});
+  };
+  open();
+  const checking = setInterval(subscribeAgain, checkInterval);
   const close = async (): Promise<void> => {
+    closed = true;
     clearInterval(checking);
-    rejectActive(new Error('the store is closed'));
-    redis.disconnect();
+    clearTimeout(again);
+    reject(new Error('the store is closed'));
+    redis?.disconnect();
   };
   return { active, close };
 }

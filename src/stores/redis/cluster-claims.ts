@@ -1,0 +1,86 @@
+import type { RunClaims } from '../../core/ports/run-claims.ts';
+import type { Partitions } from '../../core/ports/store.ts';
+import { answered, byPart, each, inTurn } from './parts.ts';
+
+/** A part with which a node could not renew its lease gives it no runs of others for this share of a lease afterwards. */
+const caution = 1 / 3;
+
+/** What a node knows of its lease in one part, in milliseconds of `performance.now`. */
+interface Lease {
+  readonly endsAt: number;
+  /** When it may claim there. */
+  readonly claimsFrom: number;
+}
+
+const noLease: Lease = { endsAt: 0, claimsFrom: 0 };
+
+/**
+ * Which node has each run, where each part of the store has leases of its own. A node lives as long as some part renews its
+ * lease. It claims no runs in a part where its lease has ended, nor at once when that part answers again: the other nodes,
+ * which live, could not renew theirs either.
+ */
+export class ClusterClaims implements RunClaims {
+  readonly #parts: readonly RunClaims[];
+  readonly #partitions: Partitions;
+  readonly #leases: Lease[];
+  /** The part that is asked first, in turn. */
+  #first = 0;
+
+  constructor(parts: readonly RunClaims[], partitions: Partitions) {
+    this.#parts = parts;
+    this.#partitions = partitions;
+    this.#leases = parts.map(() => noLease);
+  }
+
+  async renewLease(node: string, milliseconds: number): Promise<void> {
+    const began = performance.now();
+    await answered(
+      this.#parts.map(async (part, index) => {
+        await part.renewLease(node, milliseconds);
+        const { endsAt, claimsFrom } = this.#leases[index] ?? noLease;
+        const hadEnded = endsAt > 0 && endsAt < performance.now();
+        this.#leases[index] = {
+          endsAt: began + milliseconds,
+          claimsFrom: hadEnded ? performance.now() + caution * milliseconds : claimsFrom,
+        };
+      }),
+    );
+  }
+
+  async endLease(node: string): Promise<void> {
+    await each(this.#parts, (part) => part.endLease(node));
+  }
+
+  async claimRuns(node: string, agents: readonly string[], limit: number): Promise<string[]> {
+    this.#first = (this.#first + 1) % this.#parts.length;
+    const indexes = this.#parts.map((_, index) => index);
+    return inTurn(indexes, this.#first, limit, async (index, rest) => {
+      const { endsAt, claimsFrom } = this.#leases[index] ?? noLease;
+      const now = performance.now();
+      return endsAt < now || claimsFrom > now ? [] : this.#part(index).claimRuns(node, agents, rest);
+    });
+  }
+
+  async takeRuns(node: string, run_ids: readonly string[]): Promise<string[]> {
+    const groups = byPart(run_ids, (id) => this.#partitions.of(id));
+    return (await answered(groups.map(async ([index, ids]) => this.#part(index).takeRuns(node, ids)))).flat();
+  }
+
+  async heldRuns(node: string, after: string, limit: number): Promise<string[]> {
+    const found = await each(this.#parts, (part) => part.heldRuns(node, after, limit));
+    return found.flat().sort().slice(0, limit);
+  }
+
+  async freeRuns(node: string, run_ids: readonly string[]): Promise<void> {
+    await each(
+      byPart(run_ids, (id) => this.#partitions.of(id)),
+      ([index, ids]) => this.#part(index).freeRuns(node, ids),
+    );
+  }
+
+  #part(index: number): RunClaims {
+    const part = this.#parts[index];
+    if (part === undefined) throw new RangeError(`the store has no part ${index}`);
+    return part;
+  }
+}

@@ -1,0 +1,359 @@
+import { createHash } from 'node:crypto';
+import type {
+  Delivery,
+  DeliveryFilter,
+  DeliveryResult,
+  PendingDeliveries,
+  UrlFailures,
+} from '../../core/ports/outbox.ts';
+import type { RunClaims } from '../../core/ports/run-claims.ts';
+import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
+import type {
+  Batch,
+  Key,
+  Outcome,
+  RunNotification,
+  RunRow,
+  SharedColumn,
+  Watch,
+  Write,
+} from '../../core/ports/run-store.ts';
+import { allChanges } from '../../core/ports/run-store.ts';
+import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
+import type { Cutoffs, Partitions, Store } from '../../core/ports/store.ts';
+import type { RunInput } from '../../core/request.ts';
+import { openStatuses } from '../../core/run-state.ts';
+import { newestStatuses } from '../status-times.ts';
+import type { ClusterAddress } from '../store-url.ts';
+import { ClusterClaims } from './cluster-claims.ts';
+import { clusterParts, clusterPrefixes } from './cluster-prefixes.ts';
+import { closeClient, connectCluster, type RedisClient } from './connection.ts';
+import { durabilityWarnings, maxTextBytes } from './layout.ts';
+import { answered, byPart, each, inTurn } from './parts.ts';
+import { RedisStore } from './redis-store.ts';
+
+/**
+ * Keeps everything in a Redis Cluster. A script can only use keys of one slot, so the store has parts, each a whole
+ * `RedisStore` whose keys are in one slot. A session and its runs are in one part, which the end of their ids decides. Lists
+ * and figures are those of all parts. A part whose primary is away keeps only its own runs waiting.
+ */
+export class RedisClusterStore implements Store {
+  readonly claims: RunClaims;
+  readonly partitions: Partitions;
+  readonly #redis: RedisClient;
+  readonly #parts: readonly RedisStore[];
+  /** The part whose deliveries are claimed first, in turn. */
+  #first = 0;
+
+  private constructor(redis: RedisClient, parts: readonly RedisStore[]) {
+    this.#redis = redis;
+    this.#parts = parts;
+    this.partitions = { count: parts.length, of: (id) => (Number.parseInt(id.slice(-4), 16) || 0) % parts.length };
+    this.claims = new ClusterClaims(
+      parts.map((part) => part.claims),
+      this.partitions,
+    );
+  }
+
+  /**
+   * `warn` is called for settings that may lose commits. `parts` is only for tests.
+   * @throws Error where no node answers, the cluster is down, or a newer Rivulet wrote its data
+   */
+  static async open(
+    address: ClusterAddress,
+    prefix: string,
+    warn: (text: string) => void = () => {},
+    parts = clusterParts,
+  ): Promise<RedisClusterStore> {
+    const redis = await connectCluster(address);
+    try {
+      const maxBytes = await maxTextBytes(redis);
+      const prefixes = clusterPrefixes(prefix, parts);
+      const stores = await each(prefixes, (one) => RedisStore.over(redis, one, maxBytes));
+      for (const warning of await durabilityWarnings(redis)) warn(warning);
+      return new RedisClusterStore(redis, stores);
+    } catch (error) {
+      redis.disconnect();
+      throw error;
+    }
+  }
+
+  /** The writes belong to one part: see `Partitions`. Without writes, it asks all parts, of which one has to answer. */
+  async commit(writes: readonly Write[]): Promise<Outcome[]> {
+    const [first] = writes;
+    if (first === undefined) return (await answered(this.#parts.map((part) => part.commit([])))).flat();
+    const index = this.partitions.of(first.row.run_id);
+    if (writes.some(({ row }) => this.partitions.of(row.run_id) !== index))
+      throw new RangeError('the writes of a commit have to belong to one part of the store');
+    const part = this.#part(first.row.run_id);
+    if (writes.every(({ key }) => key === undefined)) return part.commit(writes);
+    const isPointed = await this.#pointAll(writes);
+    const outcomes = await part.commit(writes.filter((_, at) => isPointed[at]));
+    let at = 0;
+    return isPointed.map((pointed) => (pointed ? (outcomes[at++] ?? 'fenced') : 'key_used'));
+  }
+
+  /** Of writes with one key, the first one is pointed to, and the part takes only the first one. */
+  async #pointAll(writes: readonly Write[]): Promise<boolean[]> {
+    const byKey = new Map<string, Promise<boolean>>();
+    const pointed = writes.map((write) => {
+      const name = JSON.stringify([write.key?.scope, write.key?.key]);
+      const known = byKey.get(name) ?? this.#point(write);
+      byKey.set(name, known);
+      return known;
+    });
+    return each(pointed, (one) => one);
+  }
+
+  /**
+   * Makes the pointer of a write's key point to its run: see `KeyPointers`. Where it pointed to another run, whose commit
+   * has not stored the key, that commit is refused first: it may still be under way. So only one of two requests is
+   * executed. Resolves to false where the other one was.
+   */
+  async #point({ key, row }: Write): Promise<boolean> {
+    if (key === undefined) return true;
+    const { pointers } = this.#partOfKey(key);
+    for (let before = await pointers.find(key); ; ) {
+      let former = before?.former;
+      if (before !== undefined && before.run_id !== row.run_id) {
+        const stored = await this.#part(before.run_id).pointers.refuse(key, before.run_id);
+        if (stored !== undefined && stored.created_at >= key.fresh) return false;
+        if (stored !== undefined) former = stored.run_id;
+      }
+      const pointer = await pointers.point(key, former, before);
+      if (pointer?.run_id === row.run_id) return true;
+      before = pointer;
+    }
+  }
+
+  async key(scope: string, key: string): Promise<Key | undefined> {
+    const pointer = await this.#partOfKey({ scope, key }).pointers.find({ scope, key });
+    for (const run_id of [pointer?.run_id, pointer?.former]) {
+      const stored = run_id === undefined ? undefined : await this.#part(run_id).key(scope, key);
+      if (stored?.run_id === run_id) return stored;
+    }
+    return undefined;
+  }
+
+  async run(run_id: string): Promise<RunRow | undefined> {
+    return this.#part(run_id).run(run_id);
+  }
+
+  async input(run_id: string): Promise<RunInput | undefined> {
+    return this.#part(run_id).input(run_id);
+  }
+
+  async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
+    return this.#part(run_id).events(run_id, after, limit);
+  }
+
+  async journal(run_id: string): Promise<string[]> {
+    return this.#part(run_id).journal(run_id);
+  }
+
+  async compareAndSet(
+    run_id: string,
+    column: SharedColumn,
+    before: string | null,
+    after: string | null,
+  ): Promise<boolean> {
+    return this.#part(run_id).compareAndSet(run_id, column, before, after);
+  }
+
+  async remove(run_id: string): Promise<boolean> {
+    return this.#part(run_id).remove(run_id);
+  }
+
+  async watch(notify: (notifications: readonly RunNotification[] | undefined) => void): Promise<Watch> {
+    const watches = await each(this.#parts, (part) => part.watch(notify));
+    const of = (topic: string): readonly Watch[] => {
+      const one = watches[this.partitions.of(topic)];
+      return topic === allChanges || one === undefined ? watches : [one];
+    };
+    return {
+      follow: async (topic) => {
+        await Promise.all(of(topic).map((watch) => watch.follow(topic)));
+      },
+      unfollow: (topic) => {
+        for (const watch of of(topic)) watch.unfollow(topic);
+      },
+      close: async () => {
+        await each(watches, (watch) => watch.close());
+      },
+    };
+  }
+
+  async session(session_id: string): Promise<SessionRow | undefined> {
+    return this.#part(session_id).session(session_id);
+  }
+
+  async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
+    const groups = byPart(resource_ids, (id) => this.partitions.of(id));
+    const found = await each(groups, async ([, ids]) => this.#part(ids[0] ?? '').resources(ids));
+    const byId = new Map(found.flat().map((resource) => [resource?.resource_id, resource]));
+    return resource_ids.map((id) => byId.get(id));
+  }
+
+  async sessionsOf(owner: string, limit: number): Promise<string[]> {
+    return (await each(this.#parts, (part) => part.sessionsOf(owner, limit))).flat().slice(0, limit);
+  }
+
+  async removeSession(session_id: string): Promise<boolean> {
+    return this.#part(session_id).removeSession(session_id);
+  }
+
+  async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
+    if (filter.session_id !== undefined) return this.#part(filter.session_id).runs(filter, before, limit);
+    return newestFirst(await each(this.#parts, (part) => part.runs(filter, before, limit)), 'run_id', limit);
+  }
+
+  async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
+    const found = await each(this.#ofSession(filter.session_id), (part) => part.runsByStatusTime(filter, after, limit));
+    return newestStatuses(found.flat(), after, limit);
+  }
+
+  async countRuns(filter: StatusFilter): Promise<number> {
+    return sum(await each(this.#ofSession(filter.session_id), (part) => part.countRuns(filter)));
+  }
+
+  async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
+    const found = await each(this.#ofSession(session_id), (part) => part.unfinished(session_id, after, limit));
+    return newestFirst(found, 'run_id', Number.POSITIVE_INFINITY).reverse().slice(0, limit);
+  }
+
+  async due(now: string, limit: number): Promise<RunRow[]> {
+    const found = await answered(this.#parts.map((part) => part.due(now, limit)));
+    return found
+      .flat()
+      .sort((a, b) => ((a.due ?? '') < (b.due ?? '') ? -1 : 1))
+      .slice(0, limit);
+  }
+
+  async count(session_id: string): Promise<number> {
+    return this.#part(session_id).count(session_id);
+  }
+
+  async openRuns(owner?: string): Promise<OpenRuns[]> {
+    const found = (await each(this.#parts, (part) => part.openRuns(owner))).flat();
+    return openStatuses.flatMap((status) => {
+      const [first, ...others] = found.filter((one) => one.status === status);
+      if (first === undefined) return [];
+      return others.reduce((all, { count, oldest }) => {
+        return { status, count: all.count + count, oldest: oldest < all.oldest ? oldest : all.oldest };
+      }, first);
+    });
+  }
+
+  async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
+    const found = (await each(this.#parts, (part) => part.figures(agent_names, owner))).flat();
+    return agent_names.flatMap((agent_name) => {
+      const all = found.filter((one) => one.agent_name === agent_name);
+      if (all.length === 0) return [];
+      const total = (name: 'completed' | 'failed' | 'tokens' | 'seconds'): number => sum(all.map((one) => one[name]));
+      return {
+        agent_name,
+        completed: total('completed'),
+        failed: total('failed'),
+        tokens: total('tokens'),
+        seconds: total('seconds'),
+      };
+    });
+  }
+
+  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
+    this.#first = (this.#first + 1) % this.#parts.length;
+    return inTurn(this.#parts, this.#first, limit, (part, rest) => part.claimDeliveries(now, until, rest));
+  }
+
+  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
+    const isOpen = await this.#part(claim.run_id).finishDelivery(claim, result);
+    if (isOpen && result.state === 'delivered') await this.#forgetFailures(claim);
+    return isOpen;
+  }
+
+  async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    return this.#part(delivery_id).delivery(delivery_id);
+  }
+
+  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+    const parts = filter.run_id === undefined ? this.#parts : [this.#part(filter.run_id)];
+    return newestFirst(await each(parts, (part) => part.deliveries(filter, before, limit)), 'delivery_id', limit);
+  }
+
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    const found = await each(this.#parts, (part) => part.pendingDeliveries(limit));
+    const [oldest = null] = found.flatMap((one) => one.oldest ?? []).sort();
+    return { count: Math.min(limit, sum(found.map(({ count }) => count))), oldest };
+  }
+
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    const found = (await each(this.#parts, (part) => part.urlFailures(owner, url))).flatMap((one) => one ?? []);
+    if (found.length === 0) return undefined;
+    const since = found.map((one) => one.since).sort();
+    const last = found.map((one) => one.last_at).sort();
+    const attempts = sum(found.map((one) => one.attempts));
+    return { attempts, since: since[0] ?? '', last_at: last.at(-1) ?? '' };
+  }
+
+  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
+    const part = this.#part(delivery_id);
+    const isReplayed = await part.replayDelivery(delivery_id, now);
+    const delivery = isReplayed ? await part.delivery(delivery_id) : undefined;
+    if (delivery !== undefined) await this.#forgetFailures(delivery);
+    return isReplayed;
+  }
+
+  /** In all parts, each of which counts the failures of its own deliveries. One that is away keeps them. */
+  async #forgetFailures({ owner, url }: Delivery): Promise<void> {
+    await answered(this.#parts.map((part) => part.forgetFailures(owner, url)));
+  }
+
+  async removeOwner(owner: string): Promise<void> {
+    await each(this.#parts, (part) => part.removeOwner(owner));
+  }
+
+  async sweep(before: Cutoffs): Promise<boolean> {
+    return (await answered(this.#parts.map((part) => part.sweep(before)))).includes(true);
+  }
+
+  async close(): Promise<void> {
+    const drained = each(this.#parts, (part) => part.drain());
+    await closeClient(
+      this.#redis,
+      drained.then(() => undefined),
+    );
+  }
+
+  /** The part of a run, a session, a resource or a delivery. An id without four digits at its end has the first part. */
+  #part(id: string): RedisStore {
+    const part = this.#parts[this.partitions.of(id)] ?? this.#parts[0];
+    if (part === undefined) throw new RangeError('the store has no parts');
+    return part;
+  }
+
+  /** The parts that have the runs of a session, or all. */
+  #ofSession(session_id: string | undefined): readonly RedisStore[] {
+    return session_id === undefined ? this.#parts : [this.#part(session_id)];
+  }
+
+  #partOfKey({ scope, key }: Pick<Key, 'scope' | 'key'>): RedisStore {
+    return this.#part(
+      createHash('sha1')
+        .update(JSON.stringify([scope, key]))
+        .digest('hex'),
+    );
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+
+/** Merges lists into one, by ids, which are ordered by time. */
+const newestFirst = <Name extends string, Item extends Readonly<Record<Name, string>>>(
+  lists: readonly (readonly Item[])[],
+  id: Name,
+  limit: number,
+): Item[] =>
+  lists
+    .flat()
+    .sort((a, b) => (a[id] < b[id] ? 1 : -1))
+    .slice(0, limit);

@@ -1,0 +1,113 @@
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { backoff, within } from '../../core/timing.ts';
+import type { ClusterAddress } from '../store-url.ts';
+
+/** The client of a Redis server, or of a Redis Cluster. Both have the same commands. */
+export type RedisClient = Redis | Cluster;
+
+const options = {
+  connectionName: 'rivulet',
+  lazyConnect: true,
+  connectTimeout: 3_000,
+  socketTimeout: 10_000,
+  disconnectTimeout: 500,
+  // The client must not send commands again: reads fail soon, and `CommitQueue` repeats commits.
+  maxRetriesPerRequest: 0,
+} as const satisfies RedisOptions;
+
+/** Connects to one server. @throws the error of the server or the network */
+export async function connectRedis(url: string): Promise<Redis> {
+  return connected(
+    new Redis(url, {
+      ...options,
+      enableOfflineQueue: false,
+      retryStrategy: (failures) => backoff(failures),
+      // The server has become a replica; its name may resolve to the new primary.
+      reconnectOnError: ({ message }) => /(?:^|: -?)READONLY\b/.test(message),
+    }),
+  );
+}
+
+/**
+ * Connects to a cluster. The client follows redirects, and sends a command again for up to 1.6 s where its node has gone or
+ * the slot moves: commits have numbers, so that none is applied twice.
+ * @throws the error of the nodes or the network
+ */
+export async function connectCluster(address: ClusterAddress): Promise<Cluster> {
+  const cluster = await connected(clusterClient(address, options, { enableOfflineQueue: false }));
+  // Each part of the store has a listener. Node would warn of the eleventh.
+  cluster.setMaxListeners(0);
+  return cluster;
+}
+
+/** A client that connects later. `ofNode`: the settings of its connections. */
+export const clusterClient = (
+  { nodes, username, password, tls }: ClusterAddress,
+  ofNode: RedisOptions,
+  settings: ClusterOptions = {},
+): Cluster =>
+  new Cluster([...nodes], {
+    ...settings,
+    lazyConnect: true,
+    slotsRefreshTimeout: 3_000,
+    clusterRetryStrategy: (failures) => backoff(failures),
+    // With TLS, the certificate has the names that the nodes announce.
+    ...(tls && { dnsLookup: (host, done) => done(null, host) }),
+    redisOptions: {
+      ...ofNode,
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      ...(tls && { tls: {} }),
+    },
+  });
+
+async function connected<Client extends RedisClient>(client: Client): Promise<Client> {
+  let failure: unknown;
+  const failed = (error: unknown): void => {
+    failure ??= error;
+  };
+  client.on('error', failed);
+  // The client reports a missing database with an event only, and would use another database.
+  await client.connect().catch(failed);
+  if (failure !== undefined) {
+    client.disconnect();
+    throw lastErrorOf(failure);
+  }
+  // Later connection errors surface in the commands that fail.
+  client.off('error', failed).on('error', () => {});
+  return client;
+}
+
+/** Where no node of a cluster answers, the client's error says only that; it has the last node's error. */
+const lastErrorOf = (error: unknown): unknown =>
+  error instanceof Error && 'lastNodeError' in error && error.lastNodeError instanceof Error
+    ? error.lastNodeError
+    : error;
+
+/** Milliseconds for a clean close of the connections. */
+const closeTimeout = 1_000;
+
+/** Closes a client when its stores are drained, or soon: what is still pending fails with the connection. */
+export async function closeClient(client: RedisClient, drained: Promise<void>): Promise<void> {
+  await within(
+    closeTimeout,
+    drained.then(() => client.quit()),
+  ).catch(() => {});
+  client.disconnect();
+  await drained;
+}
+
+/** The servers that take writes. */
+export const primariesOf = (client: RedisClient): Redis[] =>
+  client instanceof Cluster ? client.nodes('master') : [client];
+
+/**
+ * A connection for a subscription, with the settings of the client. In a cluster, every node passes on what any node
+ * publishes, so it goes to any: to another one, where the last one has gone.
+ */
+export function subscriberOf(client: RedisClient, settings: RedisOptions): Redis {
+  const nodes = client instanceof Cluster ? client.nodes('all') : [client];
+  const node = nodes[Math.floor(Math.random() * nodes.length)];
+  if (node === undefined) throw new Error('no node of the cluster is known at present');
+  return node.duplicate({ ...settings, lazyConnect: true, autoResubscribe: false, retryStrategy: () => null });
+}

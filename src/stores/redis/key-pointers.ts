@@ -1,0 +1,51 @@
+import type { Key, Write } from '../../core/ports/run-store.ts';
+import type { RedisClient } from './connection.ts';
+import { encodeKey, keyField } from './encode-write.ts';
+import { type ScriptKeys, scriptKeys } from './scripts.ts';
+
+type KeyName = Pick<Key, 'scope' | 'key'>;
+type NewKey = NonNullable<Write['key']>;
+
+/** A key that a run is about to store, or has stored. `former`: the run that stored it before, if another one has. */
+export type Pointer = Key & { readonly former?: string };
+
+/** The field of a pointer, beside those of keys: what removes old keys removes it as well. */
+const pointerField = ({ scope, key }: KeyName): string => JSON.stringify([scope, key, 'pointer']);
+
+/**
+ * The pointers in one part of a cluster. A key is stored with its run, in the run's part, which a request that only has the key
+ * cannot know. So the key itself decides a part, where a pointer says for which run it was used last.
+ */
+export class KeyPointers {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #keys: ScriptKeys;
+
+  constructor(redis: RedisClient, prefix: string) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#keys = scriptKeys(prefix);
+  }
+
+  async find(name: KeyName): Promise<Pointer | undefined> {
+    return parse(await this.#redis.hget(`${this.#prefix}keys`, pointerField(name)));
+  }
+
+  /** Replaces the pointer `before`, or none. Resolves to the pointer that is there then, which another request may have set. */
+  async point(key: NewKey, former: string | undefined, before: Pointer | undefined): Promise<Pointer | undefined> {
+    const next = JSON.stringify(encodeKey({ ...key, ...(former && { former }) }, pointerField(key)));
+    const replaced = before === undefined ? '' : JSON.stringify(before);
+    return parse(await this.#redis.rivuletPointKey(...this.#keys, next, replaced));
+  }
+
+  /**
+   * Keeps the commit of a run from storing a key, in the run's part. Resolves to the key where the commit has stored it,
+   * and otherwise to undefined: then no later attempt of the commit is taken.
+   */
+  async refuse(name: KeyName, run_id: string): Promise<Key | undefined> {
+    return parse(await this.#redis.rivuletRefuseKey(...this.#keys, keyField(name), run_id));
+  }
+}
+
+/** A text of a key; empty or null for none. */
+const parse = (text: string | null): Pointer | undefined => (text ? JSON.parse(text) : undefined);
