@@ -53,8 +53,10 @@ export async function inspectStore(text: string): Promise<Inspection> {
       const { inspectRedis } = await import('./redis/inspect-redis.ts');
       return withReason(text, () => inspectRedis(found.url, found.prefix));
     }
-    case 'redis-cluster':
-      throw new Error(`${storeName(text)} is a Redis Cluster, which can be opened, and not inspected so far`);
+    case 'redis-cluster': {
+      const { inspectCluster } = await import('./redis/inspect-redis.ts');
+      return withReason(text, () => inspectCluster(found.address, found.prefix));
+    }
     case 'postgres': {
       const { inspectPostgres } = await import('./postgres/inspect-postgres.ts');
       return withReason(text, () => inspectPostgres(found.url, found.schema));

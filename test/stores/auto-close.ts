@@ -1,6 +1,7 @@
 import { afterEach } from 'vitest';
 import type { Store } from '../../src/core/ports/store.ts';
 import { openStore } from '../../src/stores/open.ts';
+import { dividing } from './dividing.ts';
 
 interface Closable {
   close(): Promise<unknown>;
@@ -21,7 +22,7 @@ export function closedAfterEach(): {
     return one;
   };
   return {
-    open: async (url, ...parameters) => closeAfter(await openStore([url, ...parameters].join('&'))),
+    open: async (url, ...parameters) => closeAfter(dividing(await openStore([url, ...parameters].join('&')))),
     closeAfter,
   };
 }

@@ -15,9 +15,10 @@ const short = 200;
 const time = '2026-01-01T00:00:00.000Z';
 
 /** Which node has each run of a shared store. */
-export function claimsContract(name: string, url: string): void {
+export function claimsContract(name: string, openStore: () => Promise<Store>): void {
   describe(`the claims of a store in ${name}`, () => {
-    const { open } = closedAfterEach();
+    const { closeAfter } = closedAfterEach();
+    const open = async () => closeAfter(await openStore());
     let store: Store;
     let claims: RunClaims;
     let others: RunClaims;
@@ -25,9 +26,9 @@ export function claimsContract(name: string, url: string): void {
     let agent_name: string;
 
     beforeEach(async () => {
-      store = await open(url);
+      store = await open();
       claims = claimsOf(store);
-      others = claimsOf(await open(url));
+      others = claimsOf(await open());
       agent_name = `agent-${newId()}`;
       // Runs of other tests that any node can take.
       const rest = await newNode();
@@ -304,7 +305,7 @@ export function claimsContract(name: string, url: string): void {
 
     it('notify of a run that waits for a node after a write', async () => {
       const node = await newNode();
-      const recorder = await NotificationRecorder.of(await open(url));
+      const recorder = await NotificationRecorder.of(await open());
       const run = await created();
       await recorder.notified(run.row.run_id, { last: 1, changed: true, waits: true, final: false });
       const begun = append({ ...run.row, tier: 'durable', status: 'in-progress' }, ['2'], { node });

@@ -15,7 +15,7 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
   }
   storeContract(name, () => openStore(place.url));
   notificationsContract(name, place.url);
-  claimsContract(name, place.url);
+  claimsContract(name, () => openStore(place.url));
   afterAll(() => place.remove());
 }
 

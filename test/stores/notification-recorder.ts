@@ -39,6 +39,11 @@ export class NotificationRecorder {
     return this.#heard.get(run_id)?.at(-1)?.last;
   }
 
+  /** Whether the subscriber was told of an event. */
+  heard(run_id: string, last: number): boolean {
+    return this.#heard.get(run_id)?.some((one) => one.last === last) === true;
+  }
+
   /** Resolves after a notification with these values of the run. */
   notified(run_id: string, moved: Partial<RunNotification>): Promise<void> {
     return this.waitFor(() => {

@@ -1,11 +1,11 @@
 import { cpSync, existsSync } from 'node:fs';
 import type { Batch, RunRow, Write } from '../../src/core/ports/run-store.ts';
 import type { Store } from '../../src/core/ports/store.ts';
-import { newId } from '../../src/engine/ids.ts';
+import { newId, newIdBeside } from '../../src/engine/ids.ts';
 
 /** The row of a new run before its first event. */
 export function fresh(more: Partial<RunRow> = {}): RunRow {
-  const run_id = newId();
+  const run_id = more.session_id === undefined ? newId() : newIdBeside(more.session_id);
   return {
     run_id,
     agent_name: 'echo',

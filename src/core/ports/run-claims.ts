@@ -12,7 +12,7 @@ export interface RunClaims {
   /** Ends the lease of a node that has stopped: other nodes may claim what it still has. */
   endLease(node: string): Promise<void>;
   /**
-   * Gives a node at most `limit` runs that have no node or a dead one, the oldest first. A run that needs its agent is given
+   * Gives a node at most `limit` runs that have no node or a dead one, the oldest of a partition first. A run that needs its agent is given
    * only to a node that has it: `agents` are the names of its agents. Resolves to the ids of the runs.
    */
   claimRuns(node: string, agents: readonly string[], limit: number): Promise<string[]>;

@@ -22,24 +22,26 @@ const noLease: Lease = { endsAt: 0, claimsFrom: 0 };
 export class ClusterClaims implements RunClaims {
   readonly #parts: readonly RunClaims[];
   readonly #partitions: Partitions;
-  readonly #leases: Lease[];
+  /** Of each node of this process, by part. */
+  readonly #leases = new Map<string, Lease[]>();
   /** The part that is asked first, in turn. */
   #first = 0;
 
   constructor(parts: readonly RunClaims[], partitions: Partitions) {
     this.#parts = parts;
     this.#partitions = partitions;
-    this.#leases = parts.map(() => noLease);
   }
 
   async renewLease(node: string, milliseconds: number): Promise<void> {
     const began = performance.now();
+    const leases = this.#leases.get(node) ?? this.#parts.map(() => noLease);
+    this.#leases.set(node, leases);
     await answered(
       this.#parts.map(async (part, index) => {
         await part.renewLease(node, milliseconds);
-        const { endsAt, claimsFrom } = this.#leases[index] ?? noLease;
+        const { endsAt, claimsFrom } = leases[index] ?? noLease;
         const hadEnded = endsAt > 0 && endsAt < performance.now();
-        this.#leases[index] = {
+        leases[index] = {
           endsAt: began + milliseconds,
           claimsFrom: hadEnded ? performance.now() + caution * milliseconds : claimsFrom,
         };
@@ -48,6 +50,7 @@ export class ClusterClaims implements RunClaims {
   }
 
   async endLease(node: string): Promise<void> {
+    this.#leases.delete(node);
     await each(this.#parts, (part) => part.endLease(node));
   }
 
@@ -55,7 +58,7 @@ export class ClusterClaims implements RunClaims {
     this.#first = (this.#first + 1) % this.#parts.length;
     const indexes = this.#parts.map((_, index) => index);
     return inTurn(indexes, this.#first, limit, async (index, rest) => {
-      const { endsAt, claimsFrom } = this.#leases[index] ?? noLease;
+      const { endsAt, claimsFrom } = this.#leases.get(node)?.[index] ?? noLease;
       const now = performance.now();
       return endsAt < now || claimsFrom > now ? [] : this.#part(index).claimRuns(node, agents, rest);
     });

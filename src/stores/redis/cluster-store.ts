@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type {
   Delivery,
   DeliveryFilter,
@@ -28,6 +27,7 @@ import type { ClusterAddress } from '../store-url.ts';
 import { ClusterClaims } from './cluster-claims.ts';
 import { clusterParts, clusterPrefixes } from './cluster-prefixes.ts';
 import { closeClient, connectCluster, type RedisClient } from './connection.ts';
+import { idOfKey } from './key-pointers.ts';
 import { durabilityWarnings, maxTextBytes } from './layout.ts';
 import { answered, byPart, each, inTurn } from './parts.ts';
 import { RedisStore } from './redis-store.ts';
@@ -110,24 +110,24 @@ export class RedisClusterStore implements Store {
    * has not stored the key, that commit is refused first: it may still be under way. So only one of two requests is
    * executed. Resolves to false where the other one was.
    */
-  async #point({ key, row }: Write): Promise<boolean> {
+  async #point({ key }: Write): Promise<boolean> {
     if (key === undefined) return true;
-    const { pointers } = this.#partOfKey(key);
+    const { pointers } = this.#part(idOfKey(key));
     for (let before = await pointers.find(key); ; ) {
       let former = before?.former;
-      if (before !== undefined && before.run_id !== row.run_id) {
+      if (before !== undefined && before.run_id !== key.run_id) {
         const stored = await this.#part(before.run_id).pointers.refuse(key, before.run_id);
         if (stored !== undefined && stored.created_at >= key.fresh) return false;
         if (stored !== undefined) former = stored.run_id;
       }
       const pointer = await pointers.point(key, former, before);
-      if (pointer?.run_id === row.run_id) return true;
+      if (pointer?.run_id === key.run_id) return true;
       before = pointer;
     }
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
-    const pointer = await this.#partOfKey({ scope, key }).pointers.find({ scope, key });
+    const pointer = await this.#part(idOfKey({ scope, key })).pointers.find({ scope, key });
     for (const run_id of [pointer?.run_id, pointer?.former]) {
       const stored = run_id === undefined ? undefined : await this.#part(run_id).key(scope, key);
       if (stored?.run_id === run_id) return stored;
@@ -236,11 +236,9 @@ export class RedisClusterStore implements Store {
   async openRuns(owner?: string): Promise<OpenRuns[]> {
     const found = (await each(this.#parts, (part) => part.openRuns(owner))).flat();
     return openStatuses.flatMap((status) => {
-      const [first, ...others] = found.filter((one) => one.status === status);
-      if (first === undefined) return [];
-      return others.reduce((all, { count, oldest }) => {
-        return { status, count: all.count + count, oldest: oldest < all.oldest ? oldest : all.oldest };
-      }, first);
+      const all = found.filter((one) => one.status === status);
+      const [oldest] = all.map((one) => one.oldest).sort();
+      return oldest === undefined ? [] : [{ status, count: sum(all.map(({ count }) => count)), oldest }];
     });
   }
 
@@ -335,17 +333,14 @@ export class RedisClusterStore implements Store {
   #ofSession(session_id: string | undefined): readonly RedisStore[] {
     return session_id === undefined ? this.#parts : [this.#part(session_id)];
   }
-
-  #partOfKey({ scope, key }: Pick<Key, 'scope' | 'key'>): RedisStore {
-    return this.#part(
-      createHash('sha1')
-        .update(JSON.stringify([scope, key]))
-        .digest('hex'),
-    );
-  }
 }
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+/** Not infinite: readers could not parse that. */
+const sum = (numbers: readonly number[]): number =>
+  Math.min(
+    Number.MAX_VALUE,
+    numbers.reduce((total, one) => total + one, 0),
+  );
 
 /** Merges lists into one, by ids, which are ordered by time. */
 const newestFirst = <Name extends string, Item extends Readonly<Record<Name, string>>>(

@@ -34,7 +34,11 @@ export async function connectRedis(url: string): Promise<Redis> {
  * @throws the error of the nodes or the network
  */
 export async function connectCluster(address: ClusterAddress): Promise<Cluster> {
-  const cluster = await connected(clusterClient(address, options, { enableOfflineQueue: false }));
+  const cluster = await connected(clusterClient(address, options, { enableOfflineQueue: false })).catch((error) => {
+    // The client's error does not say which node it is about.
+    const nodes = address.nodes.map(({ host, port }) => `${host}:${port}`).join(', ');
+    throw new Error(`no node of the cluster answers at ${nodes}: ${error.message}`, { cause: error });
+  });
   // Each part of the store has a listener. Node would warn of the eleventh.
   cluster.setMaxListeners(0);
   return cluster;
@@ -47,10 +51,10 @@ export const clusterClient = (
   settings: ClusterOptions = {},
 ): Cluster =>
   new Cluster([...nodes], {
-    ...settings,
     lazyConnect: true,
     slotsRefreshTimeout: 3_000,
     clusterRetryStrategy: (failures) => backoff(failures),
+    ...settings,
     // With TLS, the certificate has the names that the nodes announce.
     ...(tls && { dnsLookup: (host, done) => done(null, host) }),
     redisOptions: {
@@ -61,28 +65,26 @@ export const clusterClient = (
     },
   });
 
-async function connected<Client extends RedisClient>(client: Client): Promise<Client> {
+/** Connects a client, and disconnects it where that fails. @throws the error of the server or the network */
+export async function connected<Client extends RedisClient>(client: Client): Promise<Client> {
   let failure: unknown;
+  let nodeFailure: unknown;
   const failed = (error: unknown): void => {
     failure ??= error;
   };
   client.on('error', failed);
+  // Where no node of a cluster answers, the client's own error says only that.
+  if (client instanceof Cluster) client.on('node error', (error) => (nodeFailure ??= error));
   // The client reports a missing database with an event only, and would use another database.
   await client.connect().catch(failed);
   if (failure !== undefined) {
     client.disconnect();
-    throw lastErrorOf(failure);
+    throw nodeFailure ?? failure;
   }
   // Later connection errors surface in the commands that fail.
   client.off('error', failed).on('error', () => {});
   return client;
 }
-
-/** Where no node of a cluster answers, the client's error says only that; it has the last node's error. */
-const lastErrorOf = (error: unknown): unknown =>
-  error instanceof Error && 'lastNodeError' in error && error.lastNodeError instanceof Error
-    ? error.lastNodeError
-    : error;
 
 /** Milliseconds for a clean close of the connections. */
 const closeTimeout = 1_000;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Key, Write } from '../../core/ports/run-store.ts';
 import type { RedisClient } from './connection.ts';
 import { encodeKey, keyField } from './encode-write.ts';
@@ -11,6 +12,12 @@ export type Pointer = Key & { readonly former?: string };
 
 /** The field of a pointer, beside those of keys: what removes old keys removes it as well. */
 const pointerField = ({ scope, key }: KeyName): string => JSON.stringify([scope, key, 'pointer']);
+
+/** An id that belongs to the part with the pointer to a key. */
+export const idOfKey = ({ scope, key }: KeyName): string =>
+  createHash('sha1')
+    .update(JSON.stringify([scope, key]))
+    .digest('hex');
 
 /**
  * The pointers in one part of a cluster. A key is stored with its run, in the run's part, which a request that only has the key
