@@ -36,8 +36,11 @@ export type {
   WrongOutput,
 } from './core/agent.ts';
 export { defineAgent, EndOfWork } from './core/agent.ts';
+export { type CutOff, cutOffNotes, cutOffOf, isInterrupted } from './core/cut-off.ts';
 export { AgentError } from './core/errors.ts';
 export { file } from './core/file.ts';
+export { fold, reduce } from './core/fold.ts';
+export { transcriptOf } from './core/history.ts';
 export type { ModelCallReport } from './core/model-call.ts';
 export type { HasText, PatchOperation } from './core/parts.ts';
 export { citation, json, progress, sharedState, statePatch, textOf, trajectory } from './core/parts.ts';
@@ -81,19 +84,7 @@ export type { Cutoffs, Store } from './core/ports/store.ts';
 export type { Principal, Scope } from './core/principal.ts';
 export type { AgentReply, ValueOf } from './core/reply.ts';
 export type { AgentRequest, ClientTool, RunInput } from './core/request.ts';
-export {
-  type CutOff,
-  canBecome,
-  cutOffNotes,
-  cutOffOf,
-  fold,
-  isFinal,
-  isInterrupted,
-  isSettled,
-  reduce,
-  transcriptOf,
-  transitions,
-} from './core/run-state.ts';
+export { canBecome, isFinal, isSettled, transitions } from './core/run-state.ts';
 export { approvalParts, type Said, type SaidCall, saidIn } from './core/said.ts';
 export type { ToolResult } from './core/tool-calls.ts';
 export type { Hosted } from './engine/agents/registry.ts';

@@ -1,5 +1,5 @@
 import type { AssistantModelMessage, ModelMessage, ToolModelMessage } from 'ai';
-import type { CutOff } from '../core/run-state.ts';
+import type { CutOff } from '../core/cut-off.ts';
 import { goOn } from '../core/said.ts';
 import type { RunUsage } from '../schema/run.ts';
 

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { concatWith, type Observable, toArray } from 'rxjs';
 import type { AgentContext, AgentOutput } from '../core/agent.ts';
+import { type CutOff, cutOffNotes, cutOffOf } from '../core/cut-off.ts';
 import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { textOf, trajectory } from '../core/parts.ts';
-import { type CutOff, cutOffNotes, cutOffOf } from '../core/run-state.ts';
 import type { Said } from '../core/said.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';

@@ -1,6 +1,6 @@
+import type { CutOff } from '../core/cut-off.ts';
 import { isObject, parsed } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
-import type { CutOff } from '../core/run-state.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
 import { brokenOff, cutOffFrom, toolBegun, toolEnded, toolFailed, usageOf } from './conversation.ts';

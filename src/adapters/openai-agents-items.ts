@@ -1,8 +1,8 @@
 import type { AgentInputItem } from '@openai/agents';
 import type { AgentOutput } from '../core/agent.ts';
+import type { CutOff } from '../core/cut-off.ts';
 import { isObject, parsed } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
-import type { CutOff } from '../core/run-state.ts';
 import { goOn } from '../core/said.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';

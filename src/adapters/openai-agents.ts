@@ -12,9 +12,9 @@ import {
 import { concat, concatMap, defer, from, type Observable, switchMap, tap, toArray } from 'rxjs';
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
 import { type Approval, askApproval, unknownOutcome } from '../core/approval.ts';
+import type { CutOff } from '../core/cut-off.ts';
 import { isObject, parsed } from '../core/json.ts';
 import { modelMessages, modelTools } from '../core/model-messages.ts';
-import type { CutOff } from '../core/run-state.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
 import { brokenOff, contentsSaid, conversation, cutOffFrom, noResult, urlOf, usageOf } from './conversation.ts';
 import {

@@ -1,6 +1,6 @@
 import { distinctUntilChanged, filter, map, mergeMap, type OperatorFunction, pipe, scan, tap } from 'rxjs';
+import { reduce } from '../core/fold.ts';
 import { isText } from '../core/media-types.ts';
-import { reduce } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';

@@ -380,6 +380,16 @@ export class RivuletError extends Error {
   }
 }
 
+/** What the work returns, or the error with which it refuses a request. @throws any other error */
+export function orRefusal<T>(work: () => T): T | RivuletError {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RivuletError) return error;
+    throw error;
+  }
+}
+
 /** Makes the error of a row of the table; the caller throws it. */
 export function fail<Name extends ErrorName>(
   kind: Name,

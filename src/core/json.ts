@@ -152,11 +152,17 @@ export function cut(text: string, chars: number): string {
   return short.toWellFormed();
 }
 
+/** The value of a JSON text; undefined where the text is none. */
+export function readJson(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
 /** A JSON text's value; a text that is not JSON is its own value. */
 export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const found = readJson(text);
+  return found === undefined ? text : found.value;
 }

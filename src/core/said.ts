@@ -1,7 +1,7 @@
 import type { Message, MessagePart } from '../schema/message.ts';
+import { cutOffOf } from './cut-off.ts';
 import { isObject } from './json.ts';
 import { textOf } from './parts.ts';
-import { cutOffOf } from './run-state.ts';
 import { isCallOnly, type OpenCall, type ToolResult, toolChange } from './tool-calls.ts';
 
 /** A call of a tool, for a model that reads the conversation. */

@@ -1,3 +1,5 @@
+import { Observable } from 'rxjs';
+
 const same = (error: unknown): unknown => error;
 
 /** The error of `within` where the time is over. */
@@ -124,6 +126,22 @@ export class Delay {
     this.end();
   }
 }
+
+/** Milliseconds between two looks at the clock, which may be set, or stand still while the machine sleeps. */
+const longestWait = 60_000;
+
+/** Completes at a time: milliseconds since 1970, as `now` has them. */
+export const sleepUntil = (until: number, now: () => number): Observable<never> =>
+  new Observable((subscriber) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const wait = (): void => {
+      const left = until - now();
+      if (left <= 0) subscriber.complete();
+      else timer = setTimeout(wait, Math.min(left, longestWait));
+    };
+    wait();
+    return () => clearTimeout(timer);
+  });
 
 /** Milliseconds before the next attempt, after so many failures: short at first, as a restarted server is back soon. */
 export const backoff = (failures: number, first = 50, most = 1_000): number =>

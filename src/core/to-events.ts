@@ -4,7 +4,8 @@ import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { checkOutput } from './check-output.ts';
-import { isInterrupted, joinPart, openMessage } from './run-state.ts';
+import { isInterrupted } from './cut-off.ts';
+import { joinPart, openMessage } from './fold.ts';
 
 /** Takes an event. The caller folds it into the run at once, so that the next event follows from it. */
 export type Emit = (event: Event) => void;

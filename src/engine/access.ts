@@ -24,7 +24,7 @@ import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
 import type { Services } from './cluster/sync.ts';
 import { isCheckpoint } from './log/checkpoint.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
-import { diagnosticIn, isDiagnosticLine } from './log/diagnostic-lines.ts';
+import { diagnosticIn, isDiagnosticLine } from './log/journal.ts';
 import { RunStream } from './log/run-stream.ts';
 import { runAgain } from './runs/again.ts';
 import { cancelRun } from './runs/cancel.ts';

@@ -1,11 +1,12 @@
+import type { EventEmitter } from 'eventemitter3';
 import type { OpenRuns } from '../core/ports/run-lists.ts';
 import { operator } from '../core/principal.ts';
 import { Access } from './access.ts';
 import { type Services, Sync } from './cluster/sync.ts';
-import type { EngineObserver } from './observers.ts';
+import type { EngineEvents } from './engine-events.ts';
 import { Executor } from './runs/executor.ts';
 import { expireRuns } from './runs/expiry.ts';
-import type { EngineLoad } from './runs/load.ts';
+import { type EngineLoad, loadOf } from './runs/load.ts';
 import { type EngineOptions, servicesOf } from './services.ts';
 import { ReadyCheck } from './store/ready-check.ts';
 import { PeriodicTask } from './time/periodic.ts';
@@ -101,15 +102,19 @@ export class Engine extends Access {
     ]);
   }
 
-  /** Returns a function that removes the observer. */
-  observe(observer: EngineObserver): () => void {
-    return this.#services.observers.add(observer);
+  /** Adds a listener; returns a function that removes it. */
+  on<Name extends keyof EngineEvents>(
+    name: Name,
+    listener: EventEmitter.EventListener<EngineEvents, Name>,
+  ): () => void {
+    const { events } = this.#services;
+    events.on(name, listener);
+    return () => void events.off(name, listener);
   }
 
-  /** See `EngineCounts.load`. */
+  /** See `loadOf`. */
   get load(): EngineLoad {
-    const { commits, active, counts } = this.#services;
-    return counts.load(commits, active);
+    return loadOf(this.#services);
   }
 
   get webhooks(): Webhooks {

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { EventEmitter } from 'eventemitter3';
 import type { AgentLog } from '../core/agent.ts';
 import { errorOf } from '../core/errors.ts';
 import type { Store } from '../core/ports/store.ts';
@@ -12,14 +13,14 @@ import type { Services } from './cluster/sync.ts';
 import type { Dispatcher } from './dispatch/dispatcher.ts';
 import { LocalDispatcher } from './dispatch/local-dispatcher.ts';
 import { SharedDispatcher } from './dispatch/shared-dispatcher.ts';
+import type { EngineEvents } from './engine-events.ts';
 import type { ExecutionServices } from './execution/host.ts';
 import { defaultLimits, type Limits, type RunTtlByOwner } from './limits.ts';
 import { GroupCommits } from './log/group-commits.ts';
-import { Observers } from './observers.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
 import { cancelRun } from './runs/cancel.ts';
+import { EngineCounts } from './runs/counts.ts';
 import { Idempotency } from './runs/idempotency.ts';
-import { EngineCounts } from './runs/load.ts';
 import { Offers } from './runs/offers.ts';
 import { Retention } from './runs/retention.ts';
 import type { RunServices } from './runs/run-services.ts';
@@ -27,7 +28,7 @@ import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
 import { Followed } from './store/followed.ts';
 import { storeForAgents, storeForRequests } from './store/store-calls.ts';
-import { wireClock } from './time/wire-clock.ts';
+import { wireClock } from './time/clocks.ts';
 import { withDeliveries } from './webhooks/deliveries.ts';
 import { type WebhookOptions, Webhooks } from './webhooks/webhooks.ts';
 
@@ -84,13 +85,13 @@ export function servicesOf(options: EngineOptions): Services {
   const followed = new Followed();
   const { shared } = dispatcher;
   const active = new ActiveRuns(store, commits, { limits, shared, followed });
-  const observers = new Observers();
+  const events = new EventEmitter<EngineEvents>();
   const counts = new EngineCounts(commits, active, (name) => registry.find(name) !== undefined);
   const changes = new RunChanges(store, { limits, shared, followed, now: () => now(), onFailure });
   const webhooks = new Webhooks(store, options.webhooks, {
     firstPause: limits.webhookRetry,
     offAfter: limits.webhookOffAfter,
-    observers,
+    events,
     onFailure,
   });
   const offers = new Offers(dispatcher, active, commits);
@@ -111,7 +112,7 @@ export function servicesOf(options: EngineOptions): Services {
       logFor,
     ),
     toEvents: createToEvents(now),
-    onTokens: (owner, tokens) => observers.onTokens(owner, tokens),
+    onTokens: (owner, tokens) => void events.emit('tokens', owner, tokens),
     onDiverged: (run_id, reason) => void active.park(run_id, reason),
     limits,
     now,
@@ -135,7 +136,7 @@ export function servicesOf(options: EngineOptions): Services {
     idempotency,
     retention,
     webhooks,
-    observers,
+    events,
     counts,
   };
   connect(runServices, changes);
@@ -149,19 +150,20 @@ export function servicesOf(options: EngineOptions): Services {
 }
 
 /** Tells each part what it has to hear of the others. */
-function connect({ commits, active, observers, queue, webhooks }: RunServices, changes: RunChanges): void {
+function connect({ commits, active, events, queue, webhooks }: RunServices, changes: RunChanges): void {
   commits.events.on('committed', (writes, outcomes, milliseconds) => {
     changes.onCommitted(writes, outcomes);
     webhooks.onCommitted(writes, outcomes);
-    // Last: nothing depends on what observers do.
-    if (observers.any) observers.onCommit(milliseconds / 1_000, writes.length);
+    // Last: nothing depends on what listeners do.
+    events.emit('commit', milliseconds / 1_000, writes.length);
   });
   active.events.on('final', (execution) => {
     queue.onRunFinal(execution.run.run_id);
-    if (observers.any) observers.onRunEnded(execution.ended);
+    // What an execution has measured is only put together where it is read.
+    if (events.listenerCount('runEnded') > 0) events.emit('runEnded', execution.ended);
   });
-  active.events.on('parked', (row) => observers.onRunParked(row));
+  active.events.on('parked', (row) => events.emit('runParked', row));
   active.events.on('endedElsewhere', ({ ended: { row, work } }) =>
-    observers.onTokens(row.owner, work?.sinceAwait ?? 0),
+    events.emit('tokens', row.owner, work?.sinceAwait ?? 0),
   );
 }

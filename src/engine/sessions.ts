@@ -1,7 +1,9 @@
 import { concatMap, defer, from, type Observable } from 'rxjs';
 import type { AgentLog } from '../core/agent.ts';
+import { isInterrupted } from '../core/cut-off.ts';
 import { encodeMessage, flat } from '../core/encode.ts';
 import { fail, RivuletError } from '../core/errors.ts';
+import { historyOf } from '../core/history.ts';
 import { reasonOf } from '../core/json.ts';
 import { receiveMessage } from '../core/messages.ts';
 import type { Extras, RunRow } from '../core/ports/run-store.ts';
@@ -9,7 +11,6 @@ import type { Resource } from '../core/ports/session-store.ts';
 import type { Store } from '../core/ports/store.ts';
 import { sessionIdOf, sessionOwnerOf } from '../core/principal.ts';
 import { messagesOf, type RunInput } from '../core/request.ts';
-import { historyOf, isInterrupted } from '../core/run-state.ts';
 import { Delay, retry } from '../core/timing.ts';
 import { compile, type Validator } from '../core/validate.ts';
 import { uuidPattern } from '../schema/formats.ts';

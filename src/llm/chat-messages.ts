@@ -1,6 +1,6 @@
 import type OpenAI from 'openai';
+import { cutOffNotes, cutOffOf } from '../core/cut-off.ts';
 import { textOf } from '../core/parts.ts';
-import { cutOffNotes, cutOffOf } from '../core/run-state.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
 import type { Message, MessagePart } from '../schema/message.ts';
 

@@ -1,9 +1,9 @@
 import type OpenAI from 'openai';
 import { defer, from, Observable, switchMap } from 'rxjs';
 import type { AgentContext } from '../core/agent.ts';
+import type { CutOff } from '../core/cut-off.ts';
 import { AgentError, errorOf } from '../core/errors.ts';
 import { modelMessages, modelTools } from '../core/model-messages.ts';
-import type { CutOff } from '../core/run-state.ts';
 import type { RunUsage } from '../schema/run.ts';
 import type { ChatMessage } from './chat-messages.ts';
 

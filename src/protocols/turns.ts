@@ -1,4 +1,4 @@
-import { runEventOf } from '../core/encode.ts';
+import { runEventOf } from '../core/recognize.ts';
 import { isSettled } from '../core/run-state.ts';
 import type { Access } from '../engine/access.ts';
 import { beginning, type Position } from '../http/sse/projection.ts';

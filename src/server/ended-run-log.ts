@@ -1,6 +1,7 @@
 import type { RunRow } from '../core/ports/run-store.ts';
 import { sessionIdOf } from '../core/principal.ts';
-import type { EndedRun, EngineObserver } from '../engine/observers.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { EndedRun } from '../engine/engine-events.ts';
 import { rounded } from '../http/request-log.ts';
 
 interface EndedRunLog {
@@ -12,19 +13,17 @@ interface EndedRunLog {
  * Logs one line for each run that ends: a failed one at `warn`, with the stack of what its agent threw. Also one at `warn`
  * for each attempt that parks a run.
  */
-export function endedRunLog(log: EndedRunLog): EngineObserver {
-  return {
-    onRunEnded(run) {
-      const { status, principal } = run.row;
-      const fields = fieldsOf(run, principal === null ? undefined : principalIdOf(principal));
-      if (status === 'failed') log.warn(fields, 'run failed');
-      else log.info?.(fields, `run ${status}`);
-    },
-    onRunParked({ run_id, agent_name, session_id, status, parked }) {
-      const fields = { run_id, session_id: sessionIdOf(session_id), agent: agent_name, status, reason: parked };
-      log.warn(fields, `run parked; deploy an agent that goes on with it, and try it again: rivulet retry ${run_id}`);
-    },
-  };
+export function logEndedRuns(engine: Engine, log: EndedRunLog): void {
+  engine.on('runEnded', (run) => {
+    const { status, principal } = run.row;
+    const fields = fieldsOf(run, principal === null ? undefined : principalIdOf(principal));
+    if (status === 'failed') log.warn(fields, 'run failed');
+    else log.info?.(fields, `run ${status}`);
+  });
+  engine.on('runParked', ({ run_id, agent_name, session_id, status, parked }) => {
+    const fields = { run_id, session_id: sessionIdOf(session_id), agent: agent_name, status, reason: parked };
+    log.warn(fields, `run parked; deploy an agent that goes on with it, and try it again: rivulet retry ${run_id}`);
+  });
 }
 
 /** Always the same fields, undefined where there is none, which loggers leave out: an object of one shape is cheaper. */

@@ -18,7 +18,7 @@ import { OwnCounters } from '../quotas/own-counters.ts';
 import { readStoreUrl } from '../stores/store-url.ts';
 import { openTraces } from '../tracing/opentelemetry.ts';
 import { backendOf } from './backend.ts';
-import { endedRunLog } from './ended-run-log.ts';
+import { logEndedRuns } from './ended-run-log.ts';
 import { type CustomPrincipal, InProcess, type InProcessOptions } from './in-process.ts';
 
 /** The agents, and the store and limits that they run with; for a server and for a runtime. */
@@ -195,14 +195,11 @@ export class LocalRuntime extends InProcess implements Runtime {
       traces,
     });
     if (log !== noLog) {
-      engine.observe(endedRunLog(log));
-      engine.observe({
+      logEndedRuns(engine, log);
+      engine.on('urlSwitchedOff', ({ url, ...rest }) => {
         // The path of a webhook's URL is often a secret.
-        onUrlSwitchedOff: ({ url, ...rest }) =>
-          log.warn(
-            { ...rest, receiver: URL.canParse(url) ? new URL(url).origin : 'no URL' },
-            'a webhook URL was switched off',
-          ),
+        const receiver = URL.canParse(url) ? new URL(url).origin : 'no URL';
+        log.warn({ ...rest, receiver }, 'a webhook URL was switched off');
       });
     }
     return new LocalRuntime({

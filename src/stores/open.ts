@@ -1,5 +1,6 @@
 import type { Store } from '../core/ports/store.ts';
-import { readStoreUrl, reasonOf } from './store-url.ts';
+import type { Inspection } from './inspection.ts';
+import { readStoreUrl, reasonOf, type StoreUrl } from './store-url.ts';
 
 const urlForms = 'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE';
 
@@ -13,8 +14,8 @@ const urlForms = 'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or po
  * @throws Error that says what is wrong with the URL, or why the store cannot be opened
  */
 export async function openStore(text: string, warn?: (text: string) => void): Promise<Store> {
-  const found = await withReason(text, async () => readStoreUrl(text));
-  switch (found?.kind) {
+  const found = await findStore(text);
+  switch (found.kind) {
     case 'memory': {
       const { MemoryStore } = await import('./memory/memory-store.ts');
       return new MemoryStore();
@@ -35,9 +36,39 @@ export async function openStore(text: string, warn?: (text: string) => void): Pr
       const { PostgresStore } = await import('./postgres/postgres-store.ts');
       return withReason(text, () => PostgresStore.open(found.url, found.schema));
     }
-    default:
-      throw unknownStore(storeName(text));
   }
+}
+
+/** Looks at the store that a URL names. @throws Error where it cannot be reached, or the URL is wrong */
+export async function inspectStore(text: string): Promise<Inspection> {
+  const found = await findStore(text);
+  switch (found.kind) {
+    case 'memory':
+      return { version: undefined, known: 0 };
+    case 'sqlite': {
+      const { inspectFile } = await import('./sqlite/inspect-file.ts');
+      return withReason(text, async () => inspectFile(found.path));
+    }
+    case 'redis': {
+      const { inspectRedis } = await import('./redis/inspect-redis.ts');
+      return withReason(text, () => inspectRedis(found.url, found.prefix));
+    }
+    case 'redis-cluster': {
+      const { inspectCluster } = await import('./redis/inspect-redis.ts');
+      return withReason(text, () => inspectCluster(found.address, found.prefix));
+    }
+    case 'postgres': {
+      const { inspectPostgres } = await import('./postgres/inspect-postgres.ts');
+      return withReason(text, () => inspectPostgres(found.url, found.schema));
+    }
+  }
+}
+
+/** The parsed URL of a store. @throws Error that says what is wrong with it */
+async function findStore(text: string): Promise<StoreUrl> {
+  const found = await withReason(text, async () => readStoreUrl(text));
+  if (found === undefined) throw unknownStore(storeName(text));
+  return found;
 }
 
 /** The URL of a store without its passwords, for messages. */
@@ -50,7 +81,7 @@ export function storeName(url: string): string {
 export const unknownStore = (name: string): Error => new Error(`there is no store "${name}"; use ${urlForms}`);
 
 /** Runs `open`, and says of its error which store it is about. */
-export async function withReason<T>(text: string, open: () => Promise<T>): Promise<T> {
+async function withReason<T>(text: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {

@@ -1,4 +1,5 @@
-import { headPattern, tokenHead, tokenTail } from '../core/encode.ts';
+import { tokenHead, tokenTail } from '../core/encode.ts';
+import { headPattern } from '../core/recognize.ts';
 
 /** Begins a packed line. No JSON begins with it. */
 const mark = '+';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Input } from '../client/input.ts';
 import type { Agent } from '../core/agent.ts';
+import { fold } from '../core/fold.ts';
 import type { Outcome, Write } from '../core/ports/run-store.ts';
-import { fold } from '../core/run-state.ts';
 import type { Event } from '../schema/event.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';

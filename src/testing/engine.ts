@@ -72,12 +72,12 @@ export function createEngine(
     limits: { shutdownGrace: 0, attempts: 0, requestTimeout: 600_000, ...limits },
     ...(clock && { clock }),
   });
-  engine.observe({
-    onRunEnded: ({ row, failure }) => {
-      if (failure !== undefined) log.warn(`agent ${row.agent_name}, run ${row.run_id} failed: ${failure}`);
-    },
-    onRunParked: ({ agent_name, run_id, parked }) => log.warn(`agent ${agent_name}, run ${run_id} parked: ${parked}`),
+  engine.on('runEnded', ({ row, failure }) => {
+    if (failure !== undefined) log.warn(`agent ${row.agent_name}, run ${row.run_id} failed: ${failure}`);
   });
+  engine.on('runParked', ({ agent_name, run_id, parked }) =>
+    log.warn(`agent ${agent_name}, run ${run_id} parked: ${parked}`),
+  );
   return engine;
 }
 
@@ -141,7 +141,7 @@ export async function closeWhenParked(
   engine: Engine,
   cursor: { readonly run_id: string; close(): void },
 ): Promise<() => void> {
-  const unobserve = engine.observe({ onRunParked: ({ run_id }) => run_id === cursor.run_id && cursor.close() });
+  const unobserve = engine.on('runParked', ({ run_id }) => run_id === cursor.run_id && cursor.close());
   // It may have been parked before.
   const run: Run = JSON.parse(await engine.run(cursor.run_id));
   if (run.parked !== undefined) cursor.close();

@@ -1,7 +1,8 @@
 import { type Input, toMessages } from '../client/input.ts';
 import type { Agent } from '../core/agent.ts';
+import { historyOf } from '../core/history.ts';
 import { textOf } from '../core/parts.ts';
-import { historyOf, isFinal } from '../core/run-state.ts';
+import { isFinal } from '../core/run-state.ts';
 import type { Message, MessageInput, MessagePart } from '../schema/message.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';
 import {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encode, encodeOnce, runEventOf, runInside, tokenIn } from '../../src/core/encode.ts';
+import { encode, encodeOnce, runInside } from '../../src/core/encode.ts';
+import { runEventOf, tokenIn } from '../../src/core/recognize.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { anyText } from '../support/unicode.ts';
 

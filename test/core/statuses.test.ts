@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { encode, isSettling, runEventOf } from '../../src/core/encode.ts';
+import { encode } from '../../src/core/encode.ts';
+import { isSettling, runEventOf } from '../../src/core/recognize.ts';
 import { finalStatuses, isSettled, openStatuses, transitions } from '../../src/core/run-state.ts';
 import { RunEventType } from '../../src/schema/event.ts';
 import { RunStatus } from '../../src/schema/run.ts';

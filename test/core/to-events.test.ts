@@ -3,7 +3,7 @@ import { firstValueFrom, from } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { AgentOutput } from '../../src/core/agent.ts';
 import { RivuletError } from '../../src/core/errors.ts';
-import { fold } from '../../src/core/run-state.ts';
+import { fold } from '../../src/core/fold.ts';
 import { closeMessage, collected, createToEvents } from '../../src/core/to-events.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';

@@ -1,7 +1,8 @@
+import { EventEmitter } from 'eventemitter3';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Delivery } from '../../src/core/ports/outbox.ts';
 import type { Write } from '../../src/core/ports/run-store.ts';
-import { Observers } from '../../src/engine/observers.ts';
+import type { EngineEvents } from '../../src/engine/engine-events.ts';
 import { type Attempt, Deliverer, type SendWebhook } from '../../src/engine/webhooks/deliverer.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { delivery, webhooks } from '../stores/contract-outbox.ts';
@@ -107,14 +108,14 @@ describe('the deliverer', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'] });
     const store = new MemoryStore();
     await store.commit([webhooks([delivery(0)])]);
-    const observers = new Observers();
+    const events = new EventEmitter<EngineEvents>();
     const ended = (outcome: string): Promise<void> =>
       new Promise((resolve) => {
-        observers.add({ onDelivery: (one) => one === outcome && resolve() });
+        events.on('delivery', (one) => one === outcome && resolve());
       });
     const [retried, delivered] = [ended('retried'), ended('delivered')];
     let sent = 0;
-    startDeliverer(store, async () => ({ status: ++sent === 1 ? 503 : 204, error: null }), { observers });
+    startDeliverer(store, async () => ({ status: ++sent === 1 ? 503 : 204, error: null }), { events });
     await retried;
     const setTo = Date.now() - 3_600_000;
     vi.setSystemTime(setTo);
@@ -145,9 +146,13 @@ describe('the deliverer', () => {
   });
 });
 
-function startDeliverer(store: MemoryStore, send: SendWebhook, { observers = new Observers() } = {}): void {
+function startDeliverer(
+  store: MemoryStore,
+  send: SendWebhook,
+  { events = new EventEmitter<EngineEvents>() } = {},
+): void {
   const onFailure = (error: unknown): void => expect.unreachable(String(error));
-  const options = { store, send, forms: {}, firstPause: 1, offAfter: 0, observers, onFailure };
+  const options = { store, send, forms: {}, firstPause: 1, offAfter: 0, events, onFailure };
   const deliverer = new Deliverer(options);
   onTestFinished(() => deliverer.stop());
   deliverer.start();

@@ -1,7 +1,7 @@
 import { type AgentContext, AgentError, type AgentFunction, type Awaitable, defineAgent } from 'rivulet';
 import { lastValueFrom, map, of, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { endedRunLog } from '../../src/server/ended-run-log.ts';
+import { logEndedRuns } from '../../src/server/ended-run-log.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { cutEverywhere } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
@@ -93,7 +93,7 @@ describe('a run that fails with the error of a step', () => {
     const agent = durable('fails', (_, { step }) => step<string>('bad', failing));
     const engine = await startEngine([agent], new MemoryStore());
     const lines: object[] = [];
-    engine.observe(endedRunLog({ warn: (fields) => void lines.push(fields) }));
+    logEndedRuns(engine, { warn: (fields) => void lines.push(fields) });
     const { run } = await toTheEnd(engine, await begin(engine, 'fails'));
     expect(run.error).toEqual({ code: 'server_error', message: 'not like this' });
     const stack = /^TypeError: not like this\n.*failing.*\nCaused by: RangeError: the cause\n.*\nCaused by: a text$/s;
@@ -105,7 +105,7 @@ describe('a run that fails with the error of a step', () => {
     const agent = defineAgent({ name: 'plain', description: 'Fails.' }, async () => failing());
     const engine = await startEngine([agent], new MemoryStore());
     const failures: (string | undefined)[] = [];
-    engine.observe({ onRunEnded: ({ failure }) => void failures.push(failure) });
+    engine.on('runEnded', ({ failure }) => void failures.push(failure));
     await toTheEnd(engine, await begin(engine, 'plain'));
     expect(failures[0]).toMatch(/^TypeError: not like this\n.*\nCaused by: RangeError: the cause\n/s);
     await engine.stop();

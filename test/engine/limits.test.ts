@@ -8,8 +8,8 @@ import {
   type AgentResult,
   defineAgent,
 } from '../../src/core/agent.ts';
+import { fold } from '../../src/core/fold.ts';
 import type { Store } from '../../src/core/ports/store.ts';
-import { fold } from '../../src/core/run-state.ts';
 import type { Limits } from '../../src/engine/limits.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';

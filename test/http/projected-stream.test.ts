@@ -1,8 +1,8 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { FastifySSEPlugin } from 'fastify-sse-v2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tokenIn } from '../../src/core/encode.ts';
 import { operator } from '../../src/core/principal.ts';
+import { tokenIn } from '../../src/core/recognize.ts';
 import { httpLimits } from '../../src/http/limits/limits.ts';
 import { recordRequests } from '../../src/http/request-log.ts';
 import { identifyCallers } from '../../src/http/requests/caller.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { tokenIn } from '../../src/core/encode.ts';
+import { tokenIn } from '../../src/core/recognize.ts';
 import { eventFrames } from '../../src/http/requests/respond.ts';
 import { frame } from '../../src/http/sse/frames.ts';
 import { type Projection, Projector } from '../../src/http/sse/projection.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reduce } from '../../src/core/run-state.ts';
+import { reduce } from '../../src/core/fold.ts';
 import { progress, trajectory } from '../../src/index.ts';
 import { contentOf, segmentsOf } from '../../src/playground/conversation/content.ts';
 import { flowOf, progressOf, RunNotes } from '../../src/playground/conversation/run-flow.ts';

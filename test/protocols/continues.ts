@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { runEventOf } from '../../src/core/encode.ts';
+import { runEventOf } from '../../src/core/recognize.ts';
 import { type Position, type Projection, Projector } from '../../src/http/sse/projection.ts';
 import type { Outline } from '../../src/protocols/turns.ts';
 import { busyLogs } from '../support/logs.ts';

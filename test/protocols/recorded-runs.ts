@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { runEventOf } from '../../src/core/encode.ts';
 import type { Store } from '../../src/core/ports/store.ts';
+import { runEventOf } from '../../src/core/recognize.ts';
 import type { AgentRequest } from '../../src/core/request.ts';
 import { isFinal } from '../../src/core/run-state.ts';
 import type { Dispatcher } from '../../src/engine/dispatch/dispatcher.ts';

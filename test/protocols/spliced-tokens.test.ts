@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { tokenIn } from '../../src/core/encode.ts';
+import { tokenIn } from '../../src/core/recognize.ts';
 import type { Projection } from '../../src/http/sse/projection.ts';
 import { agUiFrames } from '../../src/protocols/ag-ui/projection.ts';
 import { uiStream } from '../../src/protocols/ai-sdk/projection.ts';

@@ -1,4 +1,4 @@
-import { runEventOf } from '../../src/core/encode.ts';
+import { runEventOf } from '../../src/core/recognize.ts';
 import type { RunCreateRequest } from '../../src/schema/api.ts';
 import type { RunEvent } from '../../src/schema/event.ts';
 import type { ClientPlan } from './plan.ts';

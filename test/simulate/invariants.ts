@@ -1,5 +1,5 @@
-import { runEventOf } from '../../src/core/encode.ts';
 import { lastAfter, type Outcome, type RunRow, type Write } from '../../src/core/ports/run-store.ts';
+import { runEventOf } from '../../src/core/recognize.ts';
 import { messagesOf } from '../../src/core/request.ts';
 import { isFinal } from '../../src/core/run-state.ts';
 import type { Life, Watch } from './agents.ts';

@@ -21,7 +21,9 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/cancel.ts',
-        find: 'const outcome = await commits.commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));',
+        find: `const outcome = await commits
+      .of(end.row.run_id)
+      .commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));`,
         replace: `const endInTwo = async () => {
             const seized = { ...row, epoch: row.epoch + 1, status: 'cancelling' as const };
             const [outcome] = await services.store.commit([{ row: seized, from: row.epoch, expect: row.last, lines: [] }]);
@@ -32,7 +34,7 @@ export const mutations: readonly Mutation[] = [
           const outcome =
             error === undefined
               ? await endInTwo()
-              : await commits.commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));`,
+              : await commits.of(end.row.run_id).commitOne(end, () => onStoredRunEnded(services, rowAfter(end), error));`,
       },
       {
         file: 'src/engine/runs/resume.ts',

@@ -1,5 +1,5 @@
-import { runEventOf } from '../../src/core/encode.ts';
 import { RivuletError } from '../../src/core/errors.ts';
+import { runEventOf } from '../../src/core/recognize.ts';
 import type { World } from './world.ts';
 
 export interface ReaderOptions {

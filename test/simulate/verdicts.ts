@@ -1,5 +1,5 @@
-import { runEventOf } from '../../src/core/encode.ts';
 import type { RunRow } from '../../src/core/ports/run-store.ts';
+import { runEventOf } from '../../src/core/recognize.ts';
 import { isFinal } from '../../src/core/run-state.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Run } from '../../src/schema/run.ts';

@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { inspectStore } from '../../src/stores/inspect.ts';
-import { openStore } from '../../src/stores/open.ts';
+import { inspectStore, openStore } from '../../src/stores/open.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 
 for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres: await postgresPlace() })) {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
-import { inspectStore } from '../../src/stores/inspect.ts';
-import { openStore } from '../../src/stores/open.ts';
+import { inspectStore, openStore } from '../../src/stores/open.ts';
 import { eventually } from '../support/eventually.ts';
 import { redisPlace, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';

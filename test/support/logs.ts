@@ -1,7 +1,9 @@
 import fc from 'fast-check';
-import { encode, runEventOf } from '../../src/core/encode.ts';
+import { encode } from '../../src/core/encode.ts';
+import { fold, resumedEvent } from '../../src/core/fold.ts';
 import { sharedState, statePatch } from '../../src/core/parts.ts';
-import { fold, isFinal, resumedEvent } from '../../src/core/run-state.ts';
+import { runEventOf } from '../../src/core/recognize.ts';
+import { isFinal } from '../../src/core/run-state.ts';
 import type { Event } from '../../src/schema/event.ts';
 import type { Message, MessagePart } from '../../src/schema/message.ts';
 import type { Run, RunStatus } from '../../src/schema/run.ts';

@@ -3,8 +3,7 @@
  * it, in microseconds.
  */
 import { of } from 'rxjs';
-import { RunTrace } from '../../src/engine/execution/run-trace.ts';
-import { inSpan } from '../../src/engine/execution/spans.ts';
+import { inSpan, RunTrace } from '../../src/engine/execution/run-trace.ts';
 import { createRuntime, defineAgent } from '../../src/index.ts';
 
 const stepping = defineAgent({ name: 'stepping', description: 'Takes a step.' }, (_, { step, trace }) =>

@@ -1,7 +1,8 @@
 import { reasonOf } from '../../client/client-error.ts';
 import { answerText } from '../../client/operators.ts';
+import { cutOffNotes, cutOffOf, isInterrupted } from '../../core/cut-off.ts';
 import { callOf } from '../../core/parts.ts';
-import { cutOffNotes, cutOffOf, isFinal, isInterrupted } from '../../core/run-state.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';
 import type { CitationMetadata, Message, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';

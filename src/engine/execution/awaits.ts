@@ -2,8 +2,8 @@ import { Observable, type Subscriber } from 'rxjs';
 import { fail } from '../../core/errors.ts';
 import type { Extras } from '../../core/ports/run-store.ts';
 import type { AwaitRequest, AwaitResume, RunStatus } from '../../schema/run.ts';
+import { guarded } from '../unhandled.ts';
 import type { Feed } from './feed.ts';
-import { guarded } from './guarded.ts';
 import type { Recorder, StatusChange } from './recorder.ts';
 
 /** What awaits need of the execution that they belong to. */

@@ -33,6 +33,7 @@ import type { AgentSpan, WorkSpan } from '../../core/ports/traces.ts';
 import type { Principal } from '../../core/principal.ts';
 import { type AgentReply, type ValueOf, withValue } from '../../core/reply.ts';
 import type { AgentRequest } from '../../core/request.ts';
+import { sleepUntil } from '../../core/timing.ts';
 import { collected } from '../../core/to-events.ts';
 import { callTool } from '../../core/tool.ts';
 import type { GenericEvent } from '../../schema/event.ts';
@@ -40,7 +41,6 @@ import type { Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Registry } from '../agents/registry.ts';
 import { ignored, reported } from '../unhandled.ts';
-import { AnswerOutput } from './answer-output.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import { fromAgent, outputOf, type SourceHooks } from './from-agent.ts';
 import { Lazy, type Unstarted } from './lazy.ts';
@@ -49,9 +49,9 @@ import { joinPairs } from './pair-joiner.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
+import { inSpan } from './run-trace.ts';
 import type { Scope } from './scope.ts';
-import { sleepUntil } from './sleep.ts';
-import { inSpan } from './spans.ts';
+import { AnswerOutput } from './scope.ts';
 import type { Steps } from './steps.ts';
 
 /** What a context needs of the execution that it belongs to. */

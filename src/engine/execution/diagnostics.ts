@@ -3,7 +3,7 @@ import { errorOf } from '../../core/errors.ts';
 import { cut } from '../../core/json.ts';
 import type { ModelCallReport } from '../../core/model-call.ts';
 import type { Diagnostic, LogLevel, ModelCall } from '../../schema/diagnostic.ts';
-import { diagnosticLine } from '../log/diagnostic-lines.ts';
+import { diagnosticLine } from '../log/journal.ts';
 import type { Recorder } from './recorder.ts';
 
 /** Entries that one execution may keep. */

@@ -10,11 +10,11 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { Event, GenericEvent } from '../../schema/event.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import { inAgent } from '../agents/agent-watch.ts';
+import type { EndedRun } from '../engine-events.ts';
 import type { Limits } from '../limits.ts';
+import { cancelEntry } from '../log/journal.ts';
 import type { RunLog } from '../log/run-log.ts';
-import type { EndedRun } from '../observers.ts';
 import { ignored, reported } from '../unhandled.ts';
-import { AgentSubscriber } from './agent-subscriber.ts';
 import { Awaits } from './awaits.ts';
 import { createContext } from './context.ts';
 import { failureOf } from './failure.ts';
@@ -22,10 +22,11 @@ import { Feed } from './feed.ts';
 import { outputOf } from './from-agent.ts';
 import { createHost, type ExecutionServices } from './host.ts';
 import { Unstarted } from './lazy.ts';
+import { AgentSubscriber } from './pair-joiner.ts';
 import { PendingWork } from './pending-work.ts';
 import { Recorder, type StatusChange } from './recorder.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
-import { cancelEntry, type Recording, Replay } from './replay.ts';
+import { type Recording, Replay } from './replay.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
 import { RunTrace } from './run-trace.ts';
 import { type Output, Scope } from './scope.ts';
@@ -142,7 +143,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     return this.#recorder.parts - this.#recorder.replayedParts;
   }
 
-  /** What observers learn of the run when it is final. */
+  /** What the event `runEnded` reports of the run. */
   get ended(): EndedRun {
     return this.#times.ended(this.#tokens, this.#failure, this.#trace?.span.ids);
   }

@@ -1,9 +1,10 @@
 import type { Extras } from '../../core/ports/run-store.ts';
-import { addUsage } from '../../core/run-state.ts';
+import { addUsage } from '../../core/usage.ts';
 import type { AwaitResume, RunUsage } from '../../schema/run.ts';
+import type { Delivery, JournalEntry } from '../log/journal.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
-import type { Delivery, JournalEntry, Replay } from './replay.ts';
+import type { Replay } from './replay.ts';
 
 export type StepDelivery = Extract<Delivery, { step: string }>;
 

@@ -1,5 +1,6 @@
-import { Observable, Subscriber } from 'rxjs';
+import { Observable, type Observer, Subscriber } from 'rxjs';
 import type { AgentOutput } from '../../core/agent.ts';
+import { guarded } from '../unhandled.ts';
 
 /** Takes the place of half a surrogate pair whose other half did not follow. */
 const replacement = '\ufffd';
@@ -30,7 +31,7 @@ function tokenOf(output: AgentOutput): string | undefined {
  * back, and becomes the beginning of the next text. There is one joiner for each agent of a run, because texts of several
  * agents may follow in another order in a replay.
  */
-export class PairJoiner extends Subscriber<AgentOutput> {
+class PairJoiner extends Subscriber<AgentOutput> {
   #half = '';
 
   protected override _next(output: AgentOutput): void {
@@ -62,6 +63,23 @@ export class PairJoiner extends Subscriber<AgentOutput> {
     if (this.#half === '') return;
     this.#half = '';
     super._next(replacement);
+  }
+}
+
+/**
+ * Subscribes an execution to its agent. It reports what a teardown of the agent throws. RxJS throws that error into the
+ * code that completes the agent, such as a timer, where it would end the process.
+ */
+export class AgentSubscriber extends PairJoiner {
+  readonly #onTeardownError: (error: unknown) => void;
+
+  constructor(execution: Observer<AgentOutput>, onTeardownError: (error: unknown) => void) {
+    super(execution);
+    this.#onTeardownError = onTeardownError;
+  }
+
+  override unsubscribe(): void {
+    guarded(() => super.unsubscribe(), this.#onTeardownError);
   }
 }
 

@@ -1,13 +1,15 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
-import { canBecome, fold, isFinal } from '../../core/run-state.ts';
+import { fold } from '../../core/fold.ts';
+import { canBecome, isFinal } from '../../core/run-state.ts';
 import { closeMessage } from '../../core/to-events.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';
 import type { FinishReason } from '../../schema/message.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
+import { cancelEntry } from '../log/journal.ts';
 import type { RunLog } from '../log/run-log.ts';
-import { cancelEntry, type Replay } from './replay.ts';
+import type { Replay } from './replay.ts';
 
 /** The fields of the Run that come with a change of status. */
 export type StatusChange = Pick<Run, 'error' | 'cancel_reason' | 'await_request' | 'await_resume' | 'usage'>;

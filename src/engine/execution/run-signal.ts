@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Continues, EndOfWork } from '../../core/agent.ts';
-import { guarded } from './guarded.ts';
+import { guarded } from '../unhandled.ts';
 
 /** How an execution, or a call within it, closes. */
 export interface Closing {

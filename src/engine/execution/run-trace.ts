@@ -1,4 +1,6 @@
-import type { ExecutionEnd, ExecutionSpan, Traces } from '../../core/ports/traces.ts';
+import { defer, Observable } from 'rxjs';
+import { errorOf } from '../../core/errors.ts';
+import type { AgentSpan, ExecutionEnd, ExecutionSpan, Traces, WorkEnd, WorkSpan } from '../../core/ports/traces.ts';
 import { sessionIdOf } from '../../core/principal.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
@@ -82,4 +84,39 @@ export class RunTrace {
     const { log } = this.#recorder;
     if (log.row.tier === 'durable') log.change({ trace: this.span.kept });
   }
+}
+
+/**
+ * Work inside of its span, which ends with the work. What it emits is received inside of `outer`, so that what follows
+ * from it belongs to the agent, and not to the work. Without spans, the work as it is.
+ */
+export function inSpan<T>(
+  work: () => Observable<T>,
+  span: WorkSpan | undefined,
+  outer: AgentSpan | undefined,
+): Observable<T> {
+  if (span === undefined || outer === undefined) return work();
+  return new Observable((subscriber) => {
+    let ended = false;
+    const end = (how: WorkEnd): void => {
+      if (!ended) span.end(how);
+      ended = true;
+    };
+    subscriber.add(() => end({ outcome: 'cancelled' }));
+    const doing = span.within(() =>
+      defer(work).subscribe({
+        next: (value) => outer.within(() => subscriber.next(value)),
+        // The span ends first: the agent's next work begins in these calls.
+        error: (error) => {
+          end({ outcome: 'failed', error: errorOf(error) });
+          outer.within(() => subscriber.error(error));
+        },
+        complete: () => {
+          end({ outcome: 'completed' });
+          outer.within(() => subscriber.complete());
+        },
+      }),
+    );
+    subscriber.add(doing);
+  });
 }

@@ -2,10 +2,9 @@ import { defer, Observable, type ObservableInput, Subscription } from 'rxjs';
 import { errorOf, fail } from '../../core/errors.ts';
 import { errorFromJournal, journaledError } from '../../core/journaled-error.ts';
 import type { Extras } from '../../core/ports/run-store.ts';
-import { reported } from '../unhandled.ts';
+import { guarded, reported } from '../unhandled.ts';
 import type { Feed, StepDelivery } from './feed.ts';
 import { fromAgent, type SourceHooks } from './from-agent.ts';
-import { guarded } from './guarded.ts';
 import type { Recorder } from './recorder.ts';
 import type { Scope } from './scope.ts';
 

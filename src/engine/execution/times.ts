@@ -2,11 +2,11 @@ import { fail } from '../../core/errors.ts';
 import type { SpanIds } from '../../core/ports/traces.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
+import type { EndedRun, RunWork } from '../engine-events.ts';
 import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
-import type { EndedRun, RunWork } from '../observers.ts';
+import type { JournalEntry } from '../log/journal.ts';
 import type { Recorder } from './recorder.ts';
-import type { JournalEntry } from './replay.ts';
 import type { RunTokens } from './tokens.ts';
 
 /** How long a run has waited and worked, and since when it has made no progress. All times are milliseconds. */
@@ -90,7 +90,7 @@ export class RunTimes {
     this.#startedAt ??= this.#since;
   }
 
-  /** What observers learn of the run when it is final. */
+  /** What the event `runEnded` reports of the run. */
   ended(tokens: RunTokens, failure: string | undefined, span: SpanIds | undefined): EndedRun {
     const { run, log } = this.#recorder;
     return { row: log.row, error: run.error, work: this.#work(tokens), failure, span };

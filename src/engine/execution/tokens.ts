@@ -1,5 +1,5 @@
 import { fail as failure } from '../../core/errors.ts';
-import { addUsage } from '../../core/run-state.ts';
+import { addUsage } from '../../core/usage.ts';
 import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
 import type { Recorder } from './recorder.ts';
 

@@ -1,12 +1,12 @@
-import { isSettling } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
 import type { Batch } from '../../core/ports/run-store.ts';
+import { isSettling } from '../../core/recognize.ts';
 import { Delay, retry } from '../../core/timing.ts';
 import { isUnavailable } from '../store/store-calls.ts';
-import { lastIdOf } from './batch.ts';
 import type { PageCache } from './page-cache.ts';
 import type { Readers, RunFinder, Source } from './source.ts';
 import type { Reader } from './tail.ts';
+import { lastIdOf } from './tail.ts';
 
 export interface CursorOptions {
   /** The id of the last event that the reader has. Default 0: from the beginning. */

@@ -13,10 +13,9 @@ import {
 } from '../../core/ports/run-store.ts';
 import { isFinal, isSettled } from '../../core/run-state.ts';
 import { withTargets } from '../store/store-calls.ts';
-import { liveBatch } from './batch.ts';
 import type { GroupCommit, UncommittedLog } from './group-commit.ts';
 import type { Readers, Source } from './source.ts';
-import { Tail } from './tail.ts';
+import { liveBatch, Tail } from './tail.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 

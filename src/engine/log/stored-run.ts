@@ -1,9 +1,10 @@
 import { encode } from '../../core/encode.ts';
 import { fail, RivuletError } from '../../core/errors.ts';
+import { fold } from '../../core/fold.ts';
 import type { RunRow, Write } from '../../core/ports/run-store.ts';
 import type { Store } from '../../core/ports/store.ts';
 import { sessionIdOf } from '../../core/principal.ts';
-import { fold, isFinal } from '../../core/run-state.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';
 import type { Parked, Run, RunSummary } from '../../schema/run.ts';

@@ -1,14 +1,15 @@
 import { encode } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
+import { fold } from '../../core/fold.ts';
 import { checkContentTypes } from '../../core/messages.ts';
 import type { RunRow } from '../../core/ports/run-store.ts';
 import { operator, ownerOf, sessionKey } from '../../core/principal.ts';
 import { messagesOf } from '../../core/request.ts';
-import { fold, isFinal } from '../../core/run-state.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
-import { type JournalEntry, journalOf } from '../execution/replay.ts';
 import { newId } from '../ids.ts';
+import { type JournalEntry, journalOf } from '../log/journal.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import type { HistoryMark } from '../sessions.ts';

@@ -1,14 +1,13 @@
-import { errorOf, fail, RivuletError } from '../../core/errors.ts';
+import { errorOf, fail, orRefusal, RivuletError } from '../../core/errors.ts';
 import { type Extras, type RunRow, rowAfter, type Write } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { retry } from '../../core/timing.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
-import { cancelEntry, journalOf } from '../execution/replay.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
+import { cancelEntry, journalOf } from '../log/journal.ts';
 import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
 import { forwardCancel, isWritten, whenMoved } from './forward.ts';
-import { orRefusal } from './refusal.ts';
 import { askedOf } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -171,10 +170,10 @@ function checkAsks(run: Run, question: string | undefined): void {
 }
 
 /** A run without an execution in this process has ended: wakes its readers, and starts the next run of its session. */
-function onStoredRunEnded({ active, queue, observers }: RunServices, row: RunRow, error?: ErrorBody): void {
+function onStoredRunEnded({ active, queue, events }: RunServices, row: RunRow, error?: ErrorBody): void {
   active.onWritten(row);
   queue.onRunFinal(row.run_id);
-  observers.onRunEnded({ row, ...(row.status === 'failed' && error !== undefined && { error }) });
+  events.emit('runEnded', { row, ...(row.status === 'failed' && error !== undefined && { error }) });
 }
 
 /**

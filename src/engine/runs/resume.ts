@@ -1,9 +1,9 @@
 import { encode, toLine } from '../../core/encode.ts';
-import { fail, RivuletError } from '../../core/errors.ts';
+import { fail, orRefusal, RivuletError } from '../../core/errors.ts';
+import { fold, resumedEvent } from '../../core/fold.ts';
 import type { Extras, RunRow, Write } from '../../core/ports/run-store.ts';
 import type { TraceHeaders } from '../../core/ports/traces.ts';
 import type { Principal } from '../../core/principal.ts';
-import { fold, resumedEvent } from '../../core/run-state.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
@@ -13,7 +13,6 @@ import { orUnavailable } from '../store/store-calls.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply, isWritten } from './forward.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
-import { orRefusal } from './refusal.ts';
 import { askedOf, isKnown, lateFor, openQuestion, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -139,9 +138,9 @@ async function isDurable({ active }: RunServices, execution: Execution | undefin
   return (row.snapshot <= durable && row.status !== 'cancelling') || active.whenDurable(execution);
 }
 
-function onAccepted({ observers }: RunServices, { agent_name, await_request }: Run, now: string): void {
+function onAccepted({ events }: RunServices, { agent_name, await_request }: Run, now: string): void {
   const asked_at = await_request?.message.created_at;
-  if (asked_at !== undefined) observers.onReply(agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
+  if (asked_at !== undefined) events.emit('reply', agent_name, (Date.parse(now) - Date.parse(asked_at)) / 1000);
 }
 
 /** During a replay the run awaits nothing, although its log may say so. A final run refuses the reply. */

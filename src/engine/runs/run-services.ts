@@ -1,13 +1,14 @@
+import type { EventEmitter } from 'eventemitter3';
 import type { Store } from '../../core/ports/store.ts';
 import type { Dispatcher } from '../dispatch/dispatcher.ts';
+import type { EngineEvents } from '../engine-events.ts';
 import type { ExecutionServices } from '../execution/host.ts';
 import type { GroupCommits } from '../log/group-commits.ts';
-import type { Observers } from '../observers.ts';
 import type { Sessions } from '../sessions.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { ActiveRuns } from './active-runs.ts';
+import type { EngineCounts } from './counts.ts';
 import type { Idempotency } from './idempotency.ts';
-import type { EngineCounts } from './load.ts';
 import type { Offers } from './offers.ts';
 import type { Retention } from './retention.ts';
 import type { SessionQueue } from './session-queue.ts';
@@ -26,6 +27,6 @@ export interface RunServices {
   readonly idempotency: Idempotency;
   readonly retention: Retention;
   readonly webhooks: Webhooks;
-  readonly observers: Observers;
+  readonly events: EventEmitter<EngineEvents>;
   readonly counts: EngineCounts;
 }

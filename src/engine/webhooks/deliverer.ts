@@ -1,14 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { EventEmitter } from 'eventemitter3';
 import { Counts } from '../../core/collections.ts';
 import { FairQueue } from '../../core/fair-queue.ts';
 import type { Delivery, DeliveryResult, UrlFailures } from '../../core/ports/outbox.ts';
 import type { Store } from '../../core/ports/store.ts';
 import { type PushForms, targetsOf } from '../../core/push-targets.ts';
 import { spread } from '../../core/timing.ts';
-import type { Observers } from '../observers.ts';
+import type { EngineEvents } from '../engine-events.ts';
+import { steadyClock } from '../time/clocks.ts';
 import { PeriodicTask } from '../time/periodic.ts';
-import { steadyClock } from '../time/steady-clock.ts';
 
 /** The end of one attempt to deliver a webhook. */
 export interface Attempt {
@@ -58,7 +59,7 @@ export interface DelivererOptions {
   readonly firstPause: number;
   /** Milliseconds of failures that switch off a URL; 0 for never. */
   readonly offAfter: number;
-  readonly observers: Observers;
+  readonly events: EventEmitter<EngineEvents>;
   /** Receives errors of the store. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -177,22 +178,22 @@ export class Deliverer {
   }
 
   async #send(delivery: Delivery, headers: Readonly<Record<string, string>>): Promise<void> {
-    const { store, send, firstPause, observers } = this.#options;
+    const { store, send, firstPause, events } = this.#options;
     const attempt = await send(delivery, this.#stopped.signal, headers);
     const result = resultOf(delivery, attempt, firstPause, this.#now());
     await store.finishDelivery(delivery, result);
     const outcome = result.state === 'pending' ? 'retried' : result.state;
-    observers.onDelivery(outcome, (this.#now() - Date.parse(delivery.created_at)) / 1000);
+    events.emit('delivery', outcome, (this.#now() - Date.parse(delivery.created_at)) / 1000);
     if (outcome === 'delivered') return;
     const { owner, url } = delivery;
     const failures = await store.urlFailures(owner, url);
-    if (failures !== undefined && this.#isOff(failures)) observers.onUrlSwitchedOff({ owner, url, ...failures });
+    if (failures !== undefined && this.#isOff(failures)) events.emit('urlSwitchedOff', { owner, url, ...failures });
   }
 
   /** Gives a webhook up without an attempt. */
   async #refuse(delivery: Delivery, error: string): Promise<void> {
     const refused: DeliveryResult = { state: 'failed', attempted_at: null, status: null, error };
-    if (await this.#options.store.finishDelivery(delivery, refused)) this.#options.observers.onDeliveryRefused();
+    if (await this.#options.store.finishDelivery(delivery, refused)) this.#options.events.emit('deliveryRefused');
   }
 
   /** By the failures alone: a URL without traffic for days gets the next attempt. */

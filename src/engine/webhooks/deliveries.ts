@@ -1,10 +1,11 @@
-import { runEventOf, runInside } from '../../core/encode.ts';
+import { runInside } from '../../core/encode.ts';
 import { cut } from '../../core/json.ts';
 import type { NewDelivery } from '../../core/ports/outbox.ts';
 import { rowAfter, type Write } from '../../core/ports/run-store.ts';
 import type { Store } from '../../core/ports/store.ts';
 import { sessionIdOf } from '../../core/principal.ts';
 import { type PushForms, type PushTarget, type ReportedChange, targetsOf } from '../../core/push-targets.ts';
+import { runEventOf } from '../../core/recognize.ts';
 import type { Run } from '../../schema/run.ts';
 import { newIdBeside } from '../ids.ts';
 

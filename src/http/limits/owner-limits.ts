@@ -61,11 +61,14 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
     else pass(goesOn);
   });
   if (options.limits.tokensPerDay === 0) return;
-  const stop = options.engine.observe({
-    onTokens: (owner, tokens) => limits.countTokens(owner, tokens),
-    onRunEnded: ({ row, work }) => limits.countTokens(row.owner, work?.sinceAwait ?? 0),
+  const { engine } = options;
+  const unobserve = [
+    engine.on('tokens', (owner, tokens) => limits.countTokens(owner, tokens)),
+    engine.on('runEnded', ({ row, work }) => limits.countTokens(row.owner, work?.sinceAwait ?? 0)),
+  ];
+  app.addHook('onClose', async () => {
+    for (const one of unobserve) one();
   });
-  app.addHook('onClose', async () => stop());
 }
 
 /**

@@ -50,7 +50,15 @@ export class Metrics {
         this.set(brokenFiles());
       },
     });
-    this.#unobserve = [this.#runs, this.#store, this.#webhooks].map((one) => engine.observe(one));
+    this.#unobserve = [
+      engine.on('runEnded', (run) => this.#runs.onRunEnded(run)),
+      engine.on('runParked', (row) => this.#runs.onRunParked(row)),
+      engine.on('reply', (agent, seconds) => this.#runs.onReply(agent, seconds)),
+      engine.on('commit', (seconds, writes) => this.#store.onCommit(seconds, writes)),
+      engine.on('delivery', (outcome, seconds) => this.#webhooks.onDelivery(outcome, seconds)),
+      engine.on('deliveryRefused', () => this.#webhooks.onDeliveryRefused()),
+      engine.on('urlSwitchedOff', () => this.#webhooks.onUrlSwitchedOff()),
+    ];
   }
 
   get contentType(): string {

@@ -2,9 +2,10 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { errorTable } from '../../core/errors.ts';
 import type { OpenRuns } from '../../core/ports/run-lists.ts';
 import type { RunRow } from '../../core/ports/run-store.ts';
+import type { EndedRun } from '../../engine/engine-events.ts';
 import { madeAt } from '../../engine/ids.ts';
-import type { EndedRun, EngineObserver } from '../../engine/observers.ts';
-import { type EngineLoad, otherAgents } from '../../engine/runs/load.ts';
+import { otherAgents } from '../../engine/runs/counts.ts';
+import type { EngineLoad } from '../../engine/runs/load.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
 
@@ -34,7 +35,7 @@ const partSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 
 const awaitSeconds = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400, 259_200, 604_800];
 
 /** The metrics of runs. A run is observed once, at its end. What the engine counts is copied for each scrape. */
-export class RunMetrics implements EngineObserver {
+export class RunMetrics {
   readonly #isHosted: (agent_name: string) => boolean;
   readonly #total: Counter<'agent' | 'outcome' | 'error_code'>;
   /** Agents that have all their series: a counter that begins with zero shows its first increase. */

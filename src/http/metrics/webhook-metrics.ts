@@ -1,12 +1,12 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { PendingDeliveries } from '../../core/ports/outbox.ts';
+import type { DeliveryOutcome } from '../../engine/engine-events.ts';
 import { madeAt } from '../../engine/ids.ts';
-import type { DeliveryOutcome, EngineObserver } from '../../engine/observers.ts';
 
 const deliverySeconds = [0.1, 0.5, 1, 5, 30, 300, 1_800, 3_600, 14_400, 43_200, 86_400, 259_200];
 
 /** The metrics of webhooks. An attempt is a request to another server, so it costs little in comparison. */
-export class WebhookMetrics implements EngineObserver {
+export class WebhookMetrics {
   readonly #deliveries: Counter<'outcome'>;
   readonly #switchedOff: Counter;
   readonly #seconds: Histogram<'outcome'>;

@@ -1,13 +1,14 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { UnorderedSet } from '../../core/collections.ts';
-import { isSettling, runEventOf, runInside } from '../../core/encode.ts';
+import { runInside } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
 import type { Batch } from '../../core/ports/run-store.ts';
 import { ownerOf } from '../../core/principal.ts';
+import { isSettling, runEventOf } from '../../core/recognize.ts';
 import type { Access } from '../../engine/access.ts';
-import { lastIdOf } from '../../engine/log/batch.ts';
 import type { Cursor, CursorOptions } from '../../engine/log/cursor.ts';
+import { lastIdOf } from '../../engine/log/tail.ts';
 import type { AcceptedRun } from '../../engine/runs/create.ts';
 import type { RunMode } from '../../schema/run.ts';
 import { frame, type Piece } from '../sse/frames.ts';

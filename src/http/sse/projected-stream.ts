@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
-import { isSettling, runEventOf } from '../../core/encode.ts';
 import { fail } from '../../core/errors.ts';
 import type { Batch } from '../../core/ports/run-store.ts';
+import { isSettling, runEventOf } from '../../core/recognize.ts';
 import type { Access } from '../../engine/access.ts';
 import { unwatched } from '../../engine/cluster/connected-readers.ts';
 import type { Cursor } from '../../engine/log/cursor.ts';

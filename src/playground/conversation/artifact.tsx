@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
+import { readJson } from '../../core/json.ts';
 import { Icon, ScrollBox } from '../elements/controls.tsx';
 import { formatBytes } from '../elements/format.ts';
-import { jsonIn } from '../elements/json.ts';
 import { JsonView } from '../elements/json-view.tsx';
 
 /** Characters of a text that the page shows. */
@@ -44,7 +44,7 @@ export function artifactOf(part: MessagePart): Artifact {
     url: url !== undefined && safeProtocol.test(url.protocol) ? url.href : undefined,
     image: imageOf(part, type, url),
     text: readable ? (content ?? '').slice(0, maxPreview) : undefined,
-    json: readable && /json/i.test(type) && content !== undefined ? jsonIn(content) : undefined,
+    json: readable && /json/i.test(type) && content !== undefined ? readJson(content) : undefined,
   };
 }
 

@@ -1,6 +1,6 @@
 import { useId, useMemo } from 'preact/hooks';
 import type { MessagePart } from '../../client/client.ts';
-import { cutOffNotes, cutOffOf, isInterrupted } from '../../core/run-state.ts';
+import { cutOffNotes, cutOffOf, isInterrupted } from '../../core/cut-off.ts';
 import type { Message } from '../../schema/message.ts';
 import { CopyButton } from '../elements/controls.tsx';
 import { formatDuration } from '../elements/format.ts';

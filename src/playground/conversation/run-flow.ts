@@ -1,6 +1,7 @@
 import type { Event, Message } from '../../client/client.ts';
+import { openMessage } from '../../core/fold.ts';
 import { callOf } from '../../core/parts.ts';
-import { isFinal, openMessage } from '../../core/run-state.ts';
+import { isFinal } from '../../core/run-state.ts';
 import type { Question, Run } from '../../schema/run.ts';
 
 /** A `generic` event, or several `progress` events of one piece of work, in its position in the conversation. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ClientError } from '../../client/client.ts';
-import { isObject } from '../../core/json.ts';
+import { isObject, readJson } from '../../core/json.ts';
 import {
   asksYesOrNo,
   type Choice,
@@ -20,7 +20,6 @@ import type { OpenQuestion } from '../conversation/conversation.ts';
 import { MessageBody } from '../conversation/message-view.tsx';
 import { Problems } from '../elements/controls.tsx';
 import { formatTime } from '../elements/format.ts';
-import { jsonIn } from '../elements/json.ts';
 import { JsonView } from '../elements/json-view.tsx';
 import { FormField } from './form-field.tsx';
 
@@ -75,7 +74,7 @@ function Answer({ reply, schema }: { reply: AwaitResume; schema: ReplySchema | u
 function AnswerValue({ reply: { message }, schema }: { reply: AwaitResume; schema: ReplySchema | undefined }) {
   const { text, artifacts } = contentOf(message.parts);
   const data = message.parts.find(({ name, content_type }) => name === undefined && /json/i.test(content_type ?? ''));
-  const value = data === undefined ? undefined : jsonIn(data.content ?? '');
+  const value = data === undefined ? undefined : readJson(data.content ?? '');
   return (
     <>
       {text !== '' && <p class="said">{text}</p>}

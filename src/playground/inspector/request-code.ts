@@ -1,4 +1,4 @@
-import { jsonIn } from '../elements/json.ts';
+import { readJson } from '../../core/json.ts';
 
 /** All that is needed to repeat a request. */
 export interface HttpRequest {
@@ -63,7 +63,7 @@ export function toTypeScript(request: HttpRequest): string {
 /** As an object, which is easy to change; `__proto__` is no key in an object literal, so that body stays a text. */
 function typeScriptBody(body: string): string {
   if (isLong(body)) return `await readFile('${bodyFile}', 'utf8')`;
-  const value = jsonIn(body)?.value;
+  const value = readJson(body)?.value;
   return value === undefined || body.includes('__proto__')
     ? JSON.stringify(body)
     : `JSON.stringify(${indented(value)})`;
@@ -71,7 +71,7 @@ function typeScriptBody(body: string): string {
 
 /** The request as Python, with its standard library only; it prints the response as it arrives. */
 export function toPython({ method, url, headers, body }: HttpRequest): string {
-  const value = body === undefined || isLong(body) ? undefined : jsonIn(body)?.value;
+  const value = body === undefined || isLong(body) ? undefined : readJson(body)?.value;
   const data =
     body === undefined
       ? undefined

@@ -1,6 +1,6 @@
 import type { Diagnostic, Event, LogLine, Run } from '../../client/client.ts';
+import { reduce } from '../../core/fold.ts';
 import { callOf } from '../../core/parts.ts';
-import { reduce } from '../../core/run-state.ts';
 import { RunNotes } from '../conversation/run-flow.ts';
 
 export interface LoggedEvent {

@@ -1,5 +1,6 @@
-import { flat, tokenIn, toLine } from '../../core/encode.ts';
+import { flat, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
+import { tokenIn } from '../../core/recognize.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type ErrorName, fail, RivuletError } from '../../core/errors.ts';
+import { fold } from '../../core/fold.ts';
 import type { AgentRequest } from '../../core/request.ts';
-import { fold } from '../../core/run-state.ts';
 import type { Access } from '../../engine/access.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';

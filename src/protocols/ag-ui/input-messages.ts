@@ -1,6 +1,6 @@
+import { isInterrupted } from '../../core/cut-off.ts';
 import { isObject } from '../../core/json.ts';
 import type { AgentRequest, ClientTool } from '../../core/request.ts';
-import { isInterrupted } from '../../core/run-state.ts';
 import { FinishReason, type MessageInput, type MessagePart } from '../../schema/message.ts';
 import { objectIn } from '../part-kinds.ts';
 import { isSaid, type Part, type RunAgentInput, type Said, type Source } from './run-input.ts';

@@ -1,7 +1,8 @@
-import { flat, tokenIn, toLine } from '../../core/encode.ts';
+import { flat, toLine } from '../../core/encode.ts';
 import { questionText, stateChangeOf } from '../../core/parts.ts';
-import { usageAfter } from '../../core/run-state.ts';
+import { tokenIn } from '../../core/recognize.ts';
 import { type OpenCall, toolChange, withoutResult } from '../../core/tool-calls.ts';
+import { usageAfter } from '../../core/usage.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';

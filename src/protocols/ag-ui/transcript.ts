@@ -1,6 +1,7 @@
 import jsonpatch from 'fast-json-patch';
-import { runEventOf, toLine } from '../../core/encode.ts';
+import { toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
+import { runEventOf } from '../../core/recognize.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { Position } from '../../http/sse/projection.ts';
 import type { RunEvent } from '../../schema/event.ts';

@@ -1,8 +1,9 @@
-import { flat, tokenIn } from '../../core/encode.ts';
+import { type CutOff, cutOffOf } from '../../core/cut-off.ts';
+import { flat } from '../../core/encode.ts';
 import { parsedWithout } from '../../core/json.ts';
 import { questionText, textOf } from '../../core/parts.ts';
+import { tokenIn } from '../../core/recognize.ts';
 import { valueTextOf } from '../../core/reply.ts';
-import { type CutOff, cutOffOf } from '../../core/run-state.ts';
 import { type OpenCall, type ToolResult, toolChange, withoutResult } from '../../core/tool-calls.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';

@@ -1,4 +1,5 @@
-import { flat, isSettling, runEventOf } from '../../core/encode.ts';
+import { flat } from '../../core/encode.ts';
+import { isSettling, runEventOf } from '../../core/recognize.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import { offsetAfter } from './request.ts';
 

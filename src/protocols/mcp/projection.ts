@@ -1,5 +1,6 @@
-import { endsMessage, flat, tokenIn, toLine } from '../../core/encode.ts';
+import { flat, toLine } from '../../core/encode.ts';
 import { cut } from '../../core/json.ts';
+import { endsMessage, tokenIn } from '../../core/recognize.ts';
 import { hasResult } from '../../core/tool-calls.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';

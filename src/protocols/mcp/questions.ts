@@ -1,5 +1,5 @@
-import { runEventOf } from '../../core/encode.ts';
 import type { Principal } from '../../core/principal.ts';
+import { runEventOf } from '../../core/recognize.ts';
 import type { Access } from '../../engine/access.ts';
 import type { Signatures } from '../../http/auth/signatures.ts';
 import type { AwaitRequest, RunDetails } from '../../schema/run.ts';

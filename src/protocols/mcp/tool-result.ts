@@ -1,7 +1,7 @@
+import { cutOffOf, isInterrupted } from '../../core/cut-off.ts';
 import { RivuletError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { isJsonType } from '../../core/media-types.ts';
-import { cutOffOf, isInterrupted } from '../../core/run-state.ts';
 import { checkAgainst } from '../../engine/agents/json-schema.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';

@@ -1,7 +1,9 @@
-import { flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
+import { type CutOff, cutOffOf, isModelCutOff, type ModelCutOff } from '../../core/cut-off.ts';
+import { flat, insideOf, toLine } from '../../core/encode.ts';
 import { questionText, textOf } from '../../core/parts.ts';
-import { type CutOff, cutOffOf, isModelCutOff, type ModelCutOff, usageAfter } from '../../core/run-state.ts';
+import { insideToken } from '../../core/recognize.ts';
 import { hasResult } from '../../core/tool-calls.ts';
+import { usageAfter } from '../../core/usage.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Event } from '../../schema/event.ts';

@@ -1,6 +1,6 @@
+import type { CutOff } from '../../core/cut-off.ts';
 import { toLine } from '../../core/encode.ts';
 import type { AgentRequest } from '../../core/request.ts';
-import type { CutOff } from '../../core/run-state.ts';
 import type { RunUsage } from '../../schema/run.ts';
 import type { responseError } from './errors.ts';
 

@@ -1,7 +1,9 @@
-import { endsMessage, finishReasonIn, flat, insideOf, insideToken, toLine } from '../../core/encode.ts';
+import { type CutOff, cutOffOf } from '../../core/cut-off.ts';
+import { flat, insideOf, toLine } from '../../core/encode.ts';
 import { textOf } from '../../core/parts.ts';
-import { type CutOff, cutOffOf, usageAfter } from '../../core/run-state.ts';
+import { endsMessage, finishReasonIn, insideToken } from '../../core/recognize.ts';
 import { type OpenCall, type ToolResult, toolChange } from '../../core/tool-calls.ts';
+import { usageAfter } from '../../core/usage.ts';
 import type { Projection } from '../../http/sse/projection.ts';
 import type { Event } from '../../schema/event.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';

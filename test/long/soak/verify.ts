@@ -1,4 +1,4 @@
-import { historyOf } from '../../../src/core/run-state.ts';
+import { historyOf } from '../../../src/core/history.ts';
 import { type Event, fold, isFinal, type Message, type Run, type Session } from '../../../src/index.ts';
 import { withoutInput } from '../../support/details.ts';
 import { markOf, outputProblem } from './expected-output.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fold } from '../../../src/core/run-state.ts';
+import { fold } from '../../../src/core/fold.ts';
 import type { Event, Run } from '../../../src/index.ts';
 import { a2aFrames } from '../../../src/protocols/a2a/projection.ts';
 import { taskOf } from '../../../src/protocols/a2a/task-object.ts';

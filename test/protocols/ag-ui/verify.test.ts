@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { runEventOf } from '../../../src/core/encode.ts';
+import { runEventOf } from '../../../src/core/recognize.ts';
 import { type Position, Projector } from '../../../src/http/sse/projection.ts';
 import { type AgUiRun, agUiFrames, toolAvailable } from '../../../src/protocols/ag-ui/projection.ts';
 import { placeIn } from '../../../src/protocols/ag-ui/streams.ts';

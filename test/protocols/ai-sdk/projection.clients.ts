@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { runEventOf } from '../../../src/core/encode.ts';
+import { runEventOf } from '../../../src/core/recognize.ts';
 import { type Projection, Projector } from '../../../src/http/sse/projection.ts';
 import { positionAfter } from '../../../src/protocols/ai-sdk/cursors.ts';
 import {

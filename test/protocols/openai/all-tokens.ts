@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { tokenIn } from '../../../src/core/encode.ts';
+import { tokenIn } from '../../../src/core/recognize.ts';
 import { logs } from '../../support/logs.ts';
 
 /** For any log: the text that a protocol makes of it has each token, in their order. */

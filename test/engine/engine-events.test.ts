@@ -2,13 +2,11 @@ import { expect, it, onTestFinished } from 'vitest';
 import { echo } from '../support/agents.ts';
 import { engineOf } from '../support/engine.ts';
 
-it('tells the feed of a commit before an observer that throws', async () => {
+it('tells the feed of a commit before a listener that throws', async () => {
   const engine = await engineOf([echo]);
   onTestFinished(() => engine.stop());
-  engine.observe({
-    onCommit: () => {
-      throw new Error('an observer is broken');
-    },
+  engine.on('commit', () => {
+    throw new Error('a listener is broken');
   });
   const feed = await engine.watchRuns({}, { limit: 1 });
   onTestFinished(() => feed.close());

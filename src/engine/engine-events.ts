@@ -10,7 +10,7 @@ export interface RunWork {
   readonly parts: number;
   /** Tokens that the agent reported; otherwise its parts. */
   readonly tokens: number;
-  /** Those of them that `onTokens` was not told of. */
+  /** Those of them that no event `tokens` has reported. */
   readonly sinceAwait: number;
   /** From the creation of the run to its start. Undefined where an earlier execution started it. */
   readonly queued?: number | undefined;
@@ -36,74 +36,27 @@ export interface EndedRun {
 export type DeliveryOutcome = 'delivered' | 'retried' | 'failed';
 
 /** A URL that gets no more webhooks of an owner, because all attempts since a time have failed. */
-export interface SwitchedOffUrl extends UrlFailures {
+interface SwitchedOffUrl extends UrlFailures {
   readonly owner: string | null;
   readonly url: string;
 }
 
-/** Is told what happens at most once for a run, an attempt, a reply or a commit. Never throws. */
-export interface EngineObserver {
-  /** A run is final, and that is durable. Called in the process that ended the run. */
-  onRunEnded?(run: EndedRun): void;
-  /** A run is parked, and that is durable. Called in the process that has tried it. */
-  onRunParked?(row: RunRow): void;
+/** What happens at most once for a run, an attempt, a reply or a commit. No listener may throw. */
+export interface EngineEvents {
+  /** A run is final, and that is durable. Emitted in the process that ended the run. */
+  runEnded: [EndedRun];
+  /** A run is parked, and that is durable. Emitted in the process that has tried it. */
+  runParked: [RunRow];
   /** A run has used tokens until it awaits, or until another process ended it. */
-  onTokens?(owner: string | null, tokens: number): void;
+  tokens: [owner: string | null, tokens: number];
   /** An awaiting run has got its reply, after these seconds. */
-  onReply?(agent_name: string, seconds: number): void;
+  reply: [agent_name: string, seconds: number];
   /** An attempt to deliver a webhook has ended, these seconds after the change that it reports. */
-  onDelivery?(outcome: DeliveryOutcome, seconds: number): void;
+  delivery: [DeliveryOutcome, seconds: number];
   /** A webhook was given up without an attempt, because its URL is switched off. */
-  onDeliveryRefused?(): void;
+  deliveryRefused: [];
   /** A failed attempt has switched off a URL. May come twice, where two attempts fail at the same time. */
-  onUrlSwitchedOff?(url: SwitchedOffUrl): void;
+  urlSwitchedOff: [SwitchedOffUrl];
   /** The store has taken a commit of some writes, after these seconds. */
-  onCommit?(seconds: number, writes: number): void;
-}
-
-/** The observers of an engine. Without any, nothing is measured for them. */
-export class Observers {
-  readonly #all = new Set<EngineObserver>();
-
-  get any(): boolean {
-    return this.#all.size > 0;
-  }
-
-  /** Returns a function that removes the observer. */
-  add(observer: EngineObserver): () => void {
-    this.#all.add(observer);
-    return () => void this.#all.delete(observer);
-  }
-
-  onRunEnded(run: EndedRun): void {
-    for (const one of this.#all) one.onRunEnded?.(run);
-  }
-
-  onRunParked(row: RunRow): void {
-    for (const one of this.#all) one.onRunParked?.(row);
-  }
-
-  onTokens(owner: string | null, tokens: number): void {
-    for (const one of this.#all) one.onTokens?.(owner, tokens);
-  }
-
-  onReply(agent_name: string, seconds: number): void {
-    for (const one of this.#all) one.onReply?.(agent_name, seconds);
-  }
-
-  onDelivery(outcome: DeliveryOutcome, seconds: number): void {
-    for (const one of this.#all) one.onDelivery?.(outcome, seconds);
-  }
-
-  onDeliveryRefused(): void {
-    for (const one of this.#all) one.onDeliveryRefused?.();
-  }
-
-  onUrlSwitchedOff(url: SwitchedOffUrl): void {
-    for (const one of this.#all) one.onUrlSwitchedOff?.(url);
-  }
-
-  onCommit(seconds: number, writes: number): void {
-    for (const one of this.#all) one.onCommit?.(seconds, writes);
-  }
+  commit: [seconds: number, writes: number];
 }

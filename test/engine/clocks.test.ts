@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { wireClock } from '../../src/engine/time/wire-clock.ts';
+import { wireClock } from '../../src/engine/time/clocks.ts';
 
 it('the clock of the wire says the same as a Date, also when it is set back', () => {
   let time = 0;
