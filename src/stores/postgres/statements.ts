@@ -18,10 +18,10 @@ export function statements(schema: string) {
 
 function writeAndRead(s: string) {
   return {
-    /** With one parameter for the events of each write. */
-    commit: (writes: number): string => {
-      const bodies = Array.from({ length: writes }, (_, index) => `$${index + 4}`);
-      return `SELECT ${s}.keep($1, $2, $3, ARRAY[${bodies}]::text[]) AS outcomes`;
+    /** With `EncodedCommit.values`, and one parameter for each of its bodies. */
+    commit: (bodies: number): string => {
+      const texts = Array.from({ length: bodies }, (_, index) => `$${index + 9}`);
+      return `SELECT ${s}.keep($1, $2, $3, $4, $5, $6, string_to_array($7, chr(30)), $8, ARRAY[${texts}]::text[]) AS outcomes`;
     },
     notify: 'SELECT pg_notify(channel, text) FROM unnest($1::text[], $2::text[]) AS notification (channel, text)',
     run: `SELECT ${columnList} FROM ${s}.runs WHERE run_id = $1`,
