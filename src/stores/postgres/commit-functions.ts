@@ -2,12 +2,14 @@ import { finalList } from '../run-columns.ts';
 
 /**
  * Functions of a commit, whose parts `encodeCommit` makes. `ids`, `epochs`, `expects`, `lasts` and `logs` are the columns of
- * the writes that only append events. `writes` has all others; bodies[n] has the events of the nth of them.
+ * the writes that only append events. `writes` has all others; bodies[n] has the events of the nth of them, and the last
+ * one is empty.
  */
 export const commitFunctions = `
-  CREATE OR REPLACE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
+  CREATE OR REPLACE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql STABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
 
-  -- Applies a commit once, however often it is sent. commit_number counts the commits of the writer.
+  -- Applies a commit once, however often it is sent. commit_number counts the commits of the writer. The functions below
+  -- use its search path.
   CREATE OR REPLACE FUNCTION keep(
     writer_id text, commit_number bigint,
     ids text[], epochs integer[], expects integer[], lasts integer[], logs text[],
@@ -37,7 +39,7 @@ export const commitFunctions = `
   -- Whether the unfinished runs of a session violate the condition of a write. The oldest and the youngest run decide;
   -- the index has both at its ends.
   CREATE OR REPLACE FUNCTION is_busy(session text, run text, condition text) RETURNS boolean
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql AS $$
   DECLARE
     oldest text;
     youngest text;
@@ -52,7 +54,7 @@ export const commitFunctions = `
   -- Locks the rows that a commit needs, by id, where its statements would not lock them in this order: two nodes that
   -- lock the same rows in different orders would deadlock.
   CREATE OR REPLACE FUNCTION lock_rows(appended text[], writes json) RETURNS void
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql AS $$
   DECLARE
     conditional bigint[];
     known text[];
@@ -73,7 +75,7 @@ export const commitFunctions = `
   -- choose to read the whole table.
   CREATE OR REPLACE FUNCTION append_events(
     ids text[], epochs integer[], expects integer[], lasts integer[], logs text[]
-  ) RETURNS text[] LANGUAGE plpgsql SET search_path FROM CURRENT
+  ) RETURNS text[] LANGUAGE plpgsql
   SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
   DECLARE
     outcomes text[] := array_fill('fenced'::text, ARRAY[cardinality(ids)]);
@@ -108,12 +110,13 @@ export const commitFunctions = `
   -- rows that nodes share come last. A commit with conditions on sessions is applied in its own order, because one write
   -- may end the run that another waits for: lock_rows has locked its rows.
   CREATE OR REPLACE FUNCTION take(writes json, bodies text[]) RETURNS text[]
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql AS $$
   DECLARE
     w record;
-    outcomes text[] := array_fill('fenced'::text, ARRAY[cardinality(bodies)]);
+    outcomes text[] := array_fill('fenced'::text, ARRAY[json_array_length(writes)]);
     in_order boolean := has_conditions(writes);
     has_sessions boolean := false;
+    has_states boolean := false;
     has_ended boolean := false;
     stored text;
   BEGIN
@@ -184,6 +187,7 @@ export const commitFunctions = `
       END IF;
       outcomes[w.ordinality] := 'taken';
       has_sessions := has_sessions OR w.history IS NOT NULL OR w.state IS NOT NULL;
+      has_states := has_states OR w.state IS NOT NULL;
       has_ended := has_ended OR w.tokens IS NOT NULL;
       IF bodies[w.ordinality] <> '' THEN
         INSERT INTO events (run_id, last, first, body)
@@ -201,33 +205,47 @@ export const commitFunctions = `
       IF w.deliveries IS NOT NULL THEN PERFORM add_deliveries(w.run_id, w.owner, w.deliveries); END IF;
     END LOOP;
     IF has_sessions THEN PERFORM add_to_sessions(writes, outcomes); END IF;
+    IF has_states THEN PERFORM set_states(writes, outcomes); END IF;
     IF has_ended THEN PERFORM add_to_figures(writes, outcomes); END IF;
     RETURN outcomes;
   END $$;
 
-  -- Adds the history and states of applied writes to their sessions.
+  -- Adds the history of applied writes to their sessions, which it creates.
   CREATE OR REPLACE FUNCTION add_to_sessions(writes json, outcomes text[]) RETURNS void
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql AS $$
+  BEGIN
+    -- Always updated: the lock on the row orders the history, and keeps the session from being deleted.
+    INSERT INTO sessions (session_id, owner)
+      SELECT session_id, max(owner)
+      FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, owner text, history json, state text))
+        WITH ORDINALITY
+      WHERE outcomes[ordinality] = 'taken' AND (history IS NOT NULL OR state IS NOT NULL)
+      GROUP BY session_id ORDER BY session_id COLLATE "C"
+      ON CONFLICT (session_id) DO UPDATE SET state = sessions.state;
+    INSERT INTO history (session_id, digest, url)
+      SELECT session_id, digest(url), url
+      FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, history json))
+        WITH ORDINALITY AS write (session_id, history, nth),
+        json_array_elements_text(history) WITH ORDINALITY AS added (url, position)
+      WHERE outcomes[nth] = 'taken'
+      ORDER BY session_id COLLATE "C", nth, added.position
+      ON CONFLICT DO NOTHING;
+  END $$;
+
+  -- Replaces the states of sessions by those of applied writes.
+  CREATE OR REPLACE FUNCTION set_states(writes json, outcomes text[]) RETURNS void
+  LANGUAGE plpgsql AS $$
   DECLARE
     w record;
     before text;
   BEGIN
     FOR w IN
-      SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, owner text, history json, state text))
-        WITH ORDINALITY
-      WHERE outcomes[ordinality] = 'taken' AND (history IS NOT NULL OR state IS NOT NULL)
-      ORDER BY session_id COLLATE "C", ordinality
+      SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, state text)) WITH ORDINALITY
+      WHERE outcomes[ordinality] = 'taken' AND state IS NOT NULL
+      ORDER BY ordinality
     LOOP
-      -- Always updated: the lock on the row orders the history, and keeps the session from being deleted.
-      INSERT INTO sessions (session_id, owner) VALUES (w.session_id, w.owner)
-        ON CONFLICT (session_id) DO UPDATE SET state = sessions.state
-        RETURNING state INTO before;
-      INSERT INTO history (session_id, digest, url)
-        SELECT w.session_id, digest(url), url
-        FROM json_array_elements_text(w.history) WITH ORDINALITY AS added (url, position)
-        ORDER BY added.position
-        ON CONFLICT DO NOTHING;
-      CONTINUE WHEN w.state IS NULL OR w.state = before;
+      SELECT state INTO before FROM sessions WHERE session_id = w.session_id;
+      CONTINUE WHEN w.state = before;
       UPDATE sessions SET state = w.state WHERE session_id = w.session_id;
       -- Only a state of this session is deleted: the URL may be that of a message, or of another session.
       DELETE FROM resources
@@ -240,7 +258,7 @@ export const commitFunctions = `
   -- values that are divided by 1024 (exact, as a power of two) and keeps the sum below the largest float. PostgreSQL would
   -- plan a function in SQL anew at each call.
   CREATE OR REPLACE FUNCTION add_to_figures(writes json, outcomes text[]) RETURNS void
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql AS $$
   BEGIN
     INSERT INTO figures (owner, agent_name, completed, failed, tokens, seconds)
       SELECT sums.owner, agent_name, count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed'),

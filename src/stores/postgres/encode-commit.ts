@@ -6,11 +6,12 @@ const separator = '\u001e';
 
 /** A commit for the SQL function `keep`. */
 interface EncodedCommit {
-  /** Parameters 3 to 8: the columns of the writes that `append_events` applies, and the JSON of the others. */
+  /**
+   * The parameters from the third on: the columns of the writes that `append_events` applies, the JSON of the others, and
+   * their events. To escape the events for JSON and to parse them again would cost more.
+   */
   readonly values: readonly unknown[];
-  /** The events of each of the others, as more parameters: to escape them and parse them again would cost more. */
-  readonly bodies: readonly string[];
-  /** The length of all of these. */
+  /** The length of all texts. */
   readonly chars: number;
   /** `keep` returns the outcomes in another order: the nth one is that of the write with the nth of these indexes. */
   readonly indexes: readonly number[];
@@ -35,14 +36,14 @@ export function encodeCommit(writes: readonly Write[]): EncodedCommit {
   }
   const logs = appends.map(bodyOf).join(separator);
   const json = JSON.stringify(others.map(encodeWrite));
-  const bodies = others.map(bodyOf);
+  // With a separator after each: the text would be the same for one write without events and for none.
+  const bodies = others.map((write) => bodyOf(write) + separator).join('');
   const ids = appends.map(({ row }) => row.run_id);
   const epochs = appends.map(({ row }) => row.epoch);
   const expects = appends.map(({ expect }) => expect);
   return {
-    values: [ids, epochs, expects, appends.map(lastAfter), logs, json],
-    bodies,
-    chars: bodies.reduce((sum, { length }) => sum + length, logs.length + json.length),
+    values: [ids, epochs, expects, appends.map(lastAfter), logs, json, bodies],
+    chars: logs.length + json.length + bodies.length,
     indexes: [...indexes, ...otherIndexes],
   };
 }

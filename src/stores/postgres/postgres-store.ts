@@ -107,7 +107,9 @@ export class PostgresStore implements Store {
     this.#readPool = openPool({ ...config, max: readConnections, connectionTimeoutMillis: 10_000 });
     this.#sql = statements(schema);
     const names = channelNames(schema);
-    this.#notifier = new Notifier(names, (channels, texts) => this.#all(this.#sql.notify, channels, texts));
+    this.#notifier = new Notifier(names, (channels, texts) =>
+      this.#readPool.query({ ...this.#sql.notify, values: [channels, texts] }),
+    );
     this.#subscription = new SharedSubscription(
       names,
       (channels, onText) => new Listener(connectionConfig(url), channels, onText),
@@ -297,8 +299,8 @@ export class PostgresStore implements Store {
 
   async #send(writes: readonly Write[], number: number): Promise<Outcome[]> {
     const encoded = encodeCommit(writes);
-    const { values, bodies, chars } = encoded;
-    const query = { text: this.#sql.commit(bodies.length), values: [this.#writer, number, ...values, ...bodies] };
+    const { values, chars } = encoded;
+    const query = { ...this.#sql.commit, values: [this.#writer, number, ...values] };
     const found = await retryRolledBack(() =>
       chars > usualChars
         ? this.#commitLarge(query, statementTimeout + chars / 1024)
@@ -311,7 +313,7 @@ export class PostgresStore implements Store {
 
   /** In a transaction with a longer time-out. */
   async #commitLarge(
-    query: { text: string; values: unknown[] },
+    query: { name: string; text: string; values: unknown[] },
     milliseconds: number,
   ): Promise<QueryResult<CommitRow>> {
     const client = await this.#writePool.connect();
