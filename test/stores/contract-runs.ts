@@ -3,7 +3,7 @@ import { fullChars } from '../../src/core/lines.ts';
 import { type Outcome, type RunRow, rowAfter, type When, type Write } from '../../src/core/ports/run-store.ts';
 import type { Store } from '../../src/core/ports/store.ts';
 import { delivery } from './contract-outbox.ts';
-import { append, end, fresh, input, messageOf, numbered, type TestWrite } from './writes.ts';
+import { append, end, fresh, input, linesOf, messageOf, numbered, type TestWrite } from './writes.ts';
 
 /** Runs and their logs: what every commit of every store does. */
 export function runsContract(store: () => Store, name: string): void {
@@ -121,6 +121,32 @@ export function runsContract(store: () => Store, name: string): void {
     const alsoGood = append(fresh(), ['1']);
     expect(await store().commit([good, bad, alsoGood])).toEqual(['taken', 'fenced', 'taken']);
     expect(await store().run(alsoGood.row.run_id)).toBeDefined();
+  });
+
+  it('gives each write of a commit its own outcome, in the order of the writes', async () => {
+    const runs = Array.from({ length: 4 }, () => append(fresh(), ['1']));
+    await store().commit(runs);
+    const [a, b, c, d] = runs.map(({ row }) => row).toReversed() as [RunRow, RunRow, RunRow, RunRow];
+    const grown = { grown: true };
+    const asks: Write = { row: { ...c, status: 'awaiting' }, expect: 2, lines: ['3'] };
+    const writes: Write[] = [
+      append(fresh(), ['1']),
+      append(a, ['2'], grown),
+      append({ ...b, epoch: 2 }, ['other'], grown),
+      append(c, ['2'], grown),
+      asks,
+      append({ ...asks.row, last: 3 }, ['4'], grown),
+      append({ ...d, last: 5 }, ['other'], grown),
+      append(d, ['2', '3'], grown),
+      append({ ...d, last: 3 }, ['4'], grown),
+      append(fresh({ last: 1 }), ['2'], grown),
+    ];
+    const outcomes = ['taken', 'taken', 'fenced', 'taken', 'taken', 'taken', 'fenced', 'taken', 'taken', 'fenced'];
+    expect(await store().commit(writes)).toEqual(outcomes);
+    const logs = [];
+    for (const { run_id } of [a, b, c, d]) logs.push(await linesOf(store(), run_id));
+    expect(logs).toEqual([['1', '2'], ['1'], ['1', '2', '3', '4'], ['1', '2', '3', '4']]);
+    expect(await store().run(c.run_id)).toEqual({ ...asks.row, last: 4 });
   });
 
   it('applies a change of status without an event', async () => {

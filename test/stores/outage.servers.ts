@@ -4,10 +4,10 @@ import { type Started, startPostgres, startRedis } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
 import { append, fresh, linesOf } from './writes.ts';
 
-/** How to start each server, and a text in the request of a commit. */
+/** How to start each server, and a text in the request of a commit: for PostgreSQL, the name of the prepared statement. */
 const kinds = {
   redis: { start: startRedis, request: 'evalsha' },
-  postgres: { start: startPostgres, request: '.keep(' },
+  postgres: { start: startPostgres, request: '\0commit\0' },
 };
 
 /**

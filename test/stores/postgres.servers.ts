@@ -6,7 +6,7 @@ import { OutageProxy } from '../support/outage-proxy.ts';
 import { postgresPlace } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
 import { damageContract } from './contract-damage.ts';
-import { append, end, fresh, messageOf } from './writes.ts';
+import { append, end, fresh, linesOf, messageOf } from './writes.ts';
 
 const place = await postgresPlace();
 afterAll(() => place?.remove());
@@ -77,6 +77,39 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(await again.commit([append(fresh(), ['1'])])).toEqual(['taken']);
   });
 
+  it('upgrades functions of version 8, which took all writes of a commit as JSON', async () => {
+    await open(url);
+    const other = await client();
+    await other.query(`SET search_path TO ${schema};
+      CREATE FUNCTION keep(text, bigint, json, text[]) RETURNS text[] LANGUAGE sql AS $$ SELECT '{}'::text[] $$;
+      UPDATE version SET version = 8`);
+    const again = await open(url);
+    const first = append(fresh(), ['1']);
+    expect(await again.commit([first, append(first.row, ['2'], { grown: true })])).toEqual(['taken', 'taken']);
+    const { rows } = await other.query(
+      `SELECT FROM pg_proc WHERE proname = 'keep' AND pronamespace = $1::regnamespace`,
+      [schema],
+    );
+    expect(rows).toHaveLength(1);
+  });
+
+  it('refuses the events of a run that another node takes over meanwhile, and takes those of other runs', async () => {
+    const store = await open(url);
+    const runs = [1, 2, 3].map(() => append(fresh(), ['1']));
+    await store.commit(runs);
+    const [other, watching] = [await client(), await client()];
+    const { rows: pids } = await other.query('SELECT pg_backend_pid() AS pid');
+    await other.query('BEGIN');
+    await other.query(`UPDATE ${schema}.runs SET epoch = 2 WHERE run_id = $1`, [runs[1]?.row.run_id]);
+    const commit = store.commit(runs.map(({ row }) => append(row, ['2'], { grown: true })));
+    const blocked = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid))`;
+    while ((await watching.query(blocked, [pids[0].pid])).rows[0].n === 0);
+    await other.query('COMMIT');
+    expect(await commit).toEqual(['taken', 'fenced', 'taken']);
+    const logs = await Promise.all(runs.map(({ row }) => linesOf(store, row.run_id)));
+    expect(logs).toEqual([['1', '2'], ['1'], ['1', '2']]);
+  });
+
   it('continues with new connections when its own are killed', async () => {
     const store = await open(url, `application_name=killed-${schema}`);
     const first = append(fresh(), ['1']);
@@ -116,7 +149,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
   it('refuses a commit that arrives after a later one was applied', async () => {
     await open(url);
     const one = await client();
-    const keep = `SELECT ${schema}.keep('writer', $1, '[]', '{}') AS outcomes`;
+    const keep = `SELECT ${schema}.keep('writer', $1, '{}', '{}', '{}', '{}', '{}', '[]', '{}') AS outcomes`;
     for (const number of [1, 2, 2, 5]) expect((await one.query(keep, [number])).rows).toEqual([{ outcomes: [] }]);
     await expect(one.query(keep, [4])).rejects.toThrow('out of date');
   });

@@ -1,15 +1,23 @@
 import { finalList } from '../run-columns.ts';
 
-/** Functions of a commit. `writes` is the JSON of `encodeWrite`; bodies[n] has the events of the nth write. */
+/**
+ * Functions of a commit, whose parts `encodeCommit` makes. `ids`, `epochs`, `expects`, `lasts` and `logs` are the columns of
+ * the writes that only append events. `writes` has all others; bodies[n] has the events of the nth of them, and the last
+ * one is empty.
+ */
 export const commitFunctions = `
-  CREATE OR REPLACE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
+  CREATE OR REPLACE FUNCTION digest(url text) RETURNS bytea LANGUAGE sql STABLE AS $$ SELECT sha256(convert_to(url, 'UTF8')) $$;
 
-  -- Applies a commit once, however often it is sent. commit_number counts the commits of the writer.
-  CREATE OR REPLACE FUNCTION keep(writer_id text, commit_number bigint, writes json, bodies text[]) RETURNS text[]
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  -- Applies a commit once, however often it is sent. commit_number counts the commits of the writer. The functions below
+  -- use its search path.
+  CREATE OR REPLACE FUNCTION keep(
+    writer_id text, commit_number bigint,
+    ids text[], epochs integer[], expects integer[], lasts integer[], logs text[],
+    writes json, bodies text[]
+  ) RETURNS text[] LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
   DECLARE
     known record;
-    answer text[];
+    answer text[] := '{}';
   BEGIN
     -- The commit may have been sent before, over a connection that was lost, and may still be executing. Only a
     -- statement that begins after its end sees what it wrote.
@@ -17,7 +25,9 @@ export const commitFunctions = `
     SELECT number, outcomes INTO known FROM commits WHERE writer = writer_id;
     IF known.number = commit_number THEN RETURN known.outcomes; END IF;
     IF known.number > commit_number THEN RAISE EXCEPTION 'a commit that is out of date'; END IF;
-    answer := take(writes, bodies);
+    IF cardinality(bodies) > 0 THEN PERFORM lock_rows(ids, writes); END IF;
+    IF cardinality(ids) > 0 THEN answer := append_events(ids, epochs, expects, lasts, logs); END IF;
+    IF cardinality(bodies) > 0 THEN answer := answer || take(writes, bodies); END IF;
     IF known.number IS NULL THEN
       INSERT INTO commits (writer, number, outcomes, at) VALUES (writer_id, commit_number, answer, now());
     ELSE
@@ -29,7 +39,7 @@ export const commitFunctions = `
   -- Whether the unfinished runs of a session violate the condition of a write. The oldest and the youngest run decide;
   -- the index has both at its ends.
   CREATE OR REPLACE FUNCTION is_busy(session text, run text, condition text) RETURNS boolean
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql AS $$
   DECLARE
     oldest text;
     youngest text;
@@ -41,32 +51,75 @@ export const commitFunctions = `
     );
   END $$;
 
-  -- Applies the writes of a commit, all in one transaction. Returns the outcome of each. Rows are locked in the order
-  -- of their ids, and rows that nodes share come last: two nodes that lock the same rows in different orders would
-  -- deadlock. A commit with conditions on sessions is applied in its own order, because one write may end the run that
-  -- another waits for. So it locks the rows that it needs, by id, before it begins.
-  CREATE OR REPLACE FUNCTION take(writes json, bodies text[]) RETURNS text[]
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  -- Locks the rows that a commit needs, by id, where its statements would not lock them in this order: two nodes that
+  -- lock the same rows in different orders would deadlock.
+  CREATE OR REPLACE FUNCTION lock_rows(appended text[], writes json) RETURNS void
+  LANGUAGE plpgsql AS $$
   DECLARE
-    w record;
-    outcomes text[] := array_fill('fenced'::text, ARRAY[cardinality(bodies)]);
-    has_conditions boolean := strpos(writes::text, '"when":') > 0;
-    has_sessions boolean := false;
-    has_ended boolean := false;
     conditional bigint[];
-    stored text;
     known text[];
   BEGIN
-    IF has_conditions THEN
-      SELECT array_agg(DISTINCT hashtextextended('session ' || session_id, 1)) FILTER (WHERE "when" IS NOT NULL),
-          array_agg(run_id) FILTER (WHERE expect > 0)
-        INTO conditional, known
-        FROM json_to_recordset(writes) AS (session_id text, run_id text, expect integer, "when" text);
-      -- One commit at a time in a session, on all nodes. Each statement sees what was committed before it began, so
-      -- those below see the writes of the node for which this one has waited.
-      PERFORM pg_advisory_xact_lock(session) FROM unnest(conditional) AS session ORDER BY session;
-      PERFORM FROM runs WHERE run_id = ANY (known) ORDER BY run_id FOR NO KEY UPDATE;
-    END IF;
+    IF appended = '{}' AND NOT has_conditions(writes) THEN RETURN; END IF;
+    SELECT array_agg(DISTINCT hashtextextended('session ' || session_id, 1)) FILTER (WHERE "when" IS NOT NULL),
+        array_agg(run_id) FILTER (WHERE expect > 0)
+      INTO conditional, known
+      FROM json_to_recordset(writes) AS (session_id text, run_id text, expect integer, "when" text);
+    -- One commit at a time in a session, on all nodes. Each statement sees what was committed before it began, so
+    -- later ones see the writes of the node for which this one has waited.
+    PERFORM pg_advisory_xact_lock(session) FROM unnest(conditional) AS session ORDER BY session;
+    PERFORM FROM runs WHERE run_id = ANY (appended || known) ORDER BY run_id FOR NO KEY UPDATE;
+  END $$;
+
+  -- Applies writes that only append events, at most one of each run, with one statement. Returns the outcome of each.
+  -- An index finds each row, in the order of the ids. The planner, which does not know how many rows an array has, could
+  -- choose to read the whole table.
+  CREATE OR REPLACE FUNCTION append_events(
+    ids text[], epochs integer[], expects integer[], lasts integer[], logs text[]
+  ) RETURNS text[] LANGUAGE plpgsql
+  SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+  DECLARE
+    outcomes text[] := array_fill('fenced'::text, ARRAY[cardinality(ids)]);
+    nth integer;
+  BEGIN
+    FOR nth IN
+      WITH taken AS (
+        UPDATE runs SET last = w.last
+          FROM (
+            SELECT * FROM unnest(ids, epochs, expects, lasts, logs)
+              WITH ORDINALITY AS w (run_id, epoch, expect, last, body, position)
+            ORDER BY run_id COLLATE "C"
+          ) AS w
+          WHERE runs.run_id = w.run_id COLLATE "C" AND runs.epoch = w.epoch AND runs.last = w.expect
+            AND status NOT IN (${finalList})
+          RETURNING w.*
+      ), added AS (
+        INSERT INTO events (run_id, last, first, body) SELECT run_id, last, expect + 1, body FROM taken
+      )
+      SELECT taken.position FROM taken
+    LOOP
+      outcomes[nth] := 'taken';
+    END LOOP;
+    RETURN outcomes;
+  END $$;
+
+  -- Whether a write has a condition on its session.
+  CREATE OR REPLACE FUNCTION has_conditions(writes json) RETURNS boolean LANGUAGE sql IMMUTABLE
+  AS $$ SELECT strpos(writes::text, '"when":') > 0 $$;
+
+  -- Applies writes of a commit one by one. Returns the outcome of each. Rows are locked in the order of their ids, and
+  -- rows that nodes share come last. A commit with conditions on sessions is applied in its own order, because one write
+  -- may end the run that another waits for: lock_rows has locked its rows.
+  CREATE OR REPLACE FUNCTION take(writes json, bodies text[]) RETURNS text[]
+  LANGUAGE plpgsql AS $$
+  DECLARE
+    w record;
+    outcomes text[] := array_fill('fenced'::text, ARRAY[json_array_length(writes)]);
+    in_order boolean := has_conditions(writes);
+    has_sessions boolean := false;
+    has_states boolean := false;
+    has_ended boolean := false;
+    stored text;
+  BEGIN
     FOR w IN
       SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (
         run_id text, agent_name text, session_id text, owner text, principal text, targets text,
@@ -75,7 +128,7 @@ export const commitFunctions = `
         snapshot integer, rests_at text, parked text, node text, expect integer, "from" integer, grown boolean, "when" text, input text, journal text,
         key json, resources json, history json, state text, deliveries json, tokens float8
       )) WITH ORDINALITY
-      ORDER BY CASE WHEN NOT has_conditions THEN run_id COLLATE "C" END, ordinality
+      ORDER BY CASE WHEN NOT in_order THEN run_id COLLATE "C" END, ordinality
     LOOP
       IF w.key IS NOT NULL AND EXISTS (
         SELECT FROM keys
@@ -134,6 +187,7 @@ export const commitFunctions = `
       END IF;
       outcomes[w.ordinality] := 'taken';
       has_sessions := has_sessions OR w.history IS NOT NULL OR w.state IS NOT NULL;
+      has_states := has_states OR w.state IS NOT NULL;
       has_ended := has_ended OR w.tokens IS NOT NULL;
       IF bodies[w.ordinality] <> '' THEN
         INSERT INTO events (run_id, last, first, body)
@@ -151,33 +205,47 @@ export const commitFunctions = `
       IF w.deliveries IS NOT NULL THEN PERFORM add_deliveries(w.run_id, w.owner, w.deliveries); END IF;
     END LOOP;
     IF has_sessions THEN PERFORM add_to_sessions(writes, outcomes); END IF;
+    IF has_states THEN PERFORM set_states(writes, outcomes); END IF;
     IF has_ended THEN PERFORM add_to_figures(writes, outcomes); END IF;
     RETURN outcomes;
   END $$;
 
-  -- Adds the history and states of applied writes to their sessions.
+  -- Adds the history of applied writes to their sessions, which it creates.
   CREATE OR REPLACE FUNCTION add_to_sessions(writes json, outcomes text[]) RETURNS void
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql AS $$
+  BEGIN
+    -- Always updated: the lock on the row orders the history, and keeps the session from being deleted.
+    INSERT INTO sessions (session_id, owner)
+      SELECT session_id, max(owner)
+      FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, owner text, history json, state text))
+        WITH ORDINALITY
+      WHERE outcomes[ordinality] = 'taken' AND (history IS NOT NULL OR state IS NOT NULL)
+      GROUP BY session_id ORDER BY session_id COLLATE "C"
+      ON CONFLICT (session_id) DO UPDATE SET state = sessions.state;
+    INSERT INTO history (session_id, digest, url)
+      SELECT session_id, digest(url), url
+      FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, history json))
+        WITH ORDINALITY AS write (session_id, history, nth),
+        json_array_elements_text(history) WITH ORDINALITY AS added (url, position)
+      WHERE outcomes[nth] = 'taken'
+      ORDER BY session_id COLLATE "C", nth, added.position
+      ON CONFLICT DO NOTHING;
+  END $$;
+
+  -- Replaces the states of sessions by those of applied writes.
+  CREATE OR REPLACE FUNCTION set_states(writes json, outcomes text[]) RETURNS void
+  LANGUAGE plpgsql AS $$
   DECLARE
     w record;
     before text;
   BEGIN
     FOR w IN
-      SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, owner text, history json, state text))
-        WITH ORDINALITY
-      WHERE outcomes[ordinality] = 'taken' AND (history IS NOT NULL OR state IS NOT NULL)
-      ORDER BY session_id COLLATE "C", ordinality
+      SELECT * FROM ROWS FROM (json_to_recordset(writes) AS (session_id text, state text)) WITH ORDINALITY
+      WHERE outcomes[ordinality] = 'taken' AND state IS NOT NULL
+      ORDER BY ordinality
     LOOP
-      -- Always updated: the lock on the row orders the history, and keeps the session from being deleted.
-      INSERT INTO sessions (session_id, owner) VALUES (w.session_id, w.owner)
-        ON CONFLICT (session_id) DO UPDATE SET state = sessions.state
-        RETURNING state INTO before;
-      INSERT INTO history (session_id, digest, url)
-        SELECT w.session_id, digest(url), url
-        FROM json_array_elements_text(w.history) WITH ORDINALITY AS added (url, position)
-        ORDER BY added.position
-        ON CONFLICT DO NOTHING;
-      CONTINUE WHEN w.state IS NULL OR w.state = before;
+      SELECT state INTO before FROM sessions WHERE session_id = w.session_id;
+      CONTINUE WHEN w.state = before;
       UPDATE sessions SET state = w.state WHERE session_id = w.session_id;
       -- Only a state of this session is deleted: the URL may be that of a message, or of another session.
       DELETE FROM resources
@@ -190,7 +258,7 @@ export const commitFunctions = `
   -- values that are divided by 1024 (exact, as a power of two) and keeps the sum below the largest float. PostgreSQL would
   -- plan a function in SQL anew at each call.
   CREATE OR REPLACE FUNCTION add_to_figures(writes json, outcomes text[]) RETURNS void
-  LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+  LANGUAGE plpgsql AS $$
   BEGIN
     INSERT INTO figures (owner, agent_name, completed, failed, tokens, seconds)
       SELECT sums.owner, agent_name, count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'failed'),

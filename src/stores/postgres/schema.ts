@@ -7,7 +7,7 @@ import { removalFunctions } from './removal-functions.ts';
 import { nodeTables, parkedIndex, tables } from './tables.ts';
 
 /** Version of the tables and functions. Versions 1 to 3 were never released. Later ones are upgraded. */
-export const schemaVersion = 8;
+export const schemaVersion = 9;
 
 /** What upgrades the tables of a version to the next version. */
 const upgrades: Readonly<Record<number, string>> = {
@@ -15,6 +15,8 @@ const upgrades: Readonly<Record<number, string>> = {
   5: `ALTER TABLE runs ADD COLUMN parked text; ${parkedIndex}`,
   6: nodeTables,
   7: 'ALTER TABLE runs ADD COLUMN readers text',
+  // The function has other parameters since version 9.
+  8: 'DROP FUNCTION IF EXISTS keep(text, bigint, json, text[])',
 };
 
 /** Drops the queue that versions up to 6 had in a schema of its own. All of its runs are in `runs` as well. */

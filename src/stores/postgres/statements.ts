@@ -8,8 +8,8 @@ import { deliveryStatements } from './deliveries.ts';
 export type Statements = ReturnType<typeof statements>;
 
 /**
- * The SQL statements for the tables of one schema. They name the schema instead of setting a search path, and are not
- * prepared, because a connection pooler may run each statement in another session.
+ * The SQL statements for the tables of one schema. They name the schema instead of setting a search path, which a pooler
+ * may drop. Those with a name are prepared: PostgreSQL parses them once in a connection.
  */
 export function statements(schema: string) {
   const s = escapeIdentifier(schema);
@@ -18,12 +18,15 @@ export function statements(schema: string) {
 
 function writeAndRead(s: string) {
   return {
-    /** With one parameter for the events of each write. */
-    commit: (writes: number): string => {
-      const bodies = Array.from({ length: writes }, (_, index) => `$${index + 4}`);
-      return `SELECT ${s}.keep($1, $2, $3, ARRAY[${bodies}]::text[]) AS outcomes`;
+    /** With `EncodedCommit.values`. */
+    commit: {
+      name: 'commit',
+      text: `SELECT ${s}.keep($1, $2, $3, $4, $5, $6, string_to_array($7, chr(30)), $8, string_to_array($9, chr(30))) AS outcomes`,
     },
-    notify: 'SELECT pg_notify(channel, text) FROM unnest($1::text[], $2::text[]) AS notification (channel, text)',
+    notify: {
+      name: 'notify',
+      text: 'SELECT pg_notify(channel, text) FROM unnest($1::text[], $2::text[]) AS notification (channel, text)',
+    },
     run: `SELECT ${columnList} FROM ${s}.runs WHERE run_id = $1`,
     input: `SELECT input FROM ${s}.runs WHERE run_id = $1`,
     // Up to $3 batches: until they have $4 bytes, or up to one that has as many by itself and is not the first.
