@@ -163,7 +163,11 @@ export class RedisCluster {
   /** Kills a primary, waits until its replica has taken over, and starts it again, as a replica. */
   async failOver({ id, kill, restart }: Primary): Promise<void> {
     await kill();
-    while ((await this.primaries()).length < 3) await setTimeout(50);
+    for (;;) {
+      const primaries = await this.primaries();
+      if (primaries.length === 3 && primaries.every((one) => one.id !== id)) break;
+      await setTimeout(50);
+    }
     await restart();
     await this.untilWhole();
     while (!(await this.#known()).some((line) => line.startsWith(`${id} `) && /\bslave\b/.test(line)))
