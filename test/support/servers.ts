@@ -131,12 +131,12 @@ const sizeOf = (range: string): number => {
 /** A Redis Cluster of a test's own. */
 export class RedisCluster {
   readonly nodes: readonly Started[];
-  /** By its first node. */
+  /** By any of its nodes. */
   readonly url: string;
 
   constructor(nodes: readonly Started[]) {
     this.nodes = nodes;
-    this.url = `redis+cluster://${nodes.map(addressOf)[0]}`;
+    this.url = `redis+cluster://${nodes.map(addressOf).join(',')}`;
   }
 
   async stop(): Promise<void> {

@@ -22,15 +22,20 @@ import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
 import type { Cutoffs, Partitions, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
 import { openStatuses } from '../../core/run-state.ts';
+import { retry } from '../../core/timing.ts';
 import { newestStatuses } from '../status-times.ts';
 import type { ClusterAddress } from '../store-url.ts';
 import { ClusterClaims } from './cluster-claims.ts';
 import { clusterParts, clusterPrefixes } from './cluster-prefixes.ts';
-import { closeClient, connectCluster, type RedisClient } from './connection.ts';
+import { closeClient, connectCluster, orDisconnect, type RedisClient } from './connection.ts';
+import { isRedisUnavailable } from './errors.ts';
 import { idOfKey } from './key-pointers.ts';
 import { durabilityWarnings, maxTextBytes } from './layout.ts';
 import { answered, byPart, each, inTurn } from './parts.ts';
 import { RedisStore } from './redis-store.ts';
+
+/** Milliseconds for which an open waits for a cluster that does not answer. */
+const takeOverTime = 10_000;
 
 /**
  * Keeps everything in a Redis Cluster. A script can only use keys of one slot, so the store has parts, each a whole
@@ -56,26 +61,36 @@ export class RedisClusterStore implements Store {
   }
 
   /**
-   * `warn` is called for settings that may lose commits. `parts` is only for tests.
+   * `warn` is called for settings that may lose commits. `parts` is only for tests. It waits for ten seconds for a
+   * cluster that does not answer: a replica may be about to take over.
    * @throws Error where no node answers, the cluster is down, or a newer Rivulet wrote its data
    */
-  static async open(
+  static open(
     address: ClusterAddress,
     prefix: string,
     warn: (text: string) => void = () => {},
     parts = clusterParts,
   ): Promise<RedisClusterStore> {
+    const until = performance.now() + takeOverTime;
+    return retry(() => RedisClusterStore.#open(address, prefix, warn, parts), {
+      again: (error) => isRedisUnavailable(error) && performance.now() < until,
+    });
+  }
+
+  static async #open(
+    address: ClusterAddress,
+    prefix: string,
+    warn: (text: string) => void,
+    parts: number,
+  ): Promise<RedisClusterStore> {
     const redis = await connectCluster(address);
-    try {
+    return orDisconnect(redis, async () => {
       const maxBytes = await maxTextBytes(redis);
       const prefixes = clusterPrefixes(prefix, parts);
       const stores = await each(prefixes, (one) => RedisStore.over(redis, one, maxBytes));
       for (const warning of await durabilityWarnings(redis)) warn(warning);
       return new RedisClusterStore(redis, stores);
-    } catch (error) {
-      redis.disconnect();
-      throw error;
-    }
+    });
   }
 
   /** The writes belong to one part: see `Partitions`. Without writes, it asks all parts, of which one has to answer. */
@@ -93,14 +108,19 @@ export class RedisClusterStore implements Store {
     return isPointed.map((pointed) => (pointed ? (outcomes[at++] ?? 'fenced') : 'key_used'));
   }
 
-  /** Of writes with one key, the first one is pointed to, and the part takes only the first one. */
+  /** Which writes the part may take. Of several with one key, it is the first one that has not lost the key to another. */
   async #pointAll(writes: readonly Write[]): Promise<boolean[]> {
     const byKey = new Map<string, Promise<boolean>>();
-    const pointed = writes.map((write) => {
-      const name = JSON.stringify([write.key?.scope, write.key?.key]);
-      const known = byKey.get(name) ?? this.#point(write);
-      byKey.set(name, known);
-      return known;
+    const pointed = writes.map(async (write) => {
+      if (write.key === undefined) return true;
+      const name = idOfKey(write.key);
+      const earlier = byKey.get(name) ?? Promise.resolve(false);
+      const isPointed = earlier.then((isTaken) => !isTaken && this.#point(write));
+      byKey.set(
+        name,
+        isPointed.then(async (is) => is || (await earlier)),
+      );
+      return isPointed;
     });
     return each(pointed, (one) => one);
   }
@@ -108,7 +128,7 @@ export class RedisClusterStore implements Store {
   /**
    * Makes the pointer of a write's key point to its run: see `KeyPointers`. Where it pointed to another run, whose commit
    * has not stored the key, that commit is refused first: it may still be under way. So only one of two requests is
-   * executed. Resolves to false where the other one was.
+   * executed. Resolves to false where the other one was, or has refused this one.
    */
   async #point({ key }: Write): Promise<boolean> {
     if (key === undefined) return true;
@@ -116,6 +136,7 @@ export class RedisClusterStore implements Store {
     for (let before = await pointers.find(key); ; ) {
       let former = before?.former;
       if (before !== undefined && before.run_id !== key.run_id) {
+        if (await this.#part(key.run_id).pointers.isRefused(key, key.run_id)) return false;
         const stored = await this.#part(before.run_id).pointers.refuse(key, before.run_id);
         if (stored !== undefined && stored.created_at >= key.fresh) return false;
         if (stored !== undefined) former = stored.run_id;

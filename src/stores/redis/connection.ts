@@ -1,6 +1,7 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { backoff, within } from '../../core/timing.ts';
 import type { ClusterAddress } from '../store-url.ts';
+import { noNode } from './errors.ts';
 
 /** The client of a Redis server, or of a Redis Cluster. Both have the same commands. */
 export type RedisClient = Redis | Cluster;
@@ -31,14 +32,10 @@ export async function connectRedis(url: string): Promise<Redis> {
 /**
  * Connects to a cluster. The client follows redirects, and sends a command again for up to 1.6 s where its node has gone or
  * the slot moves: commits have numbers, so that none is applied twice.
- * @throws the error of the nodes or the network
+ * @throws the last error of a node or the network
  */
 export async function connectCluster(address: ClusterAddress): Promise<Cluster> {
-  const cluster = await connected(clusterClient(address, options, { enableOfflineQueue: false })).catch((error) => {
-    // The client's error does not say which node it is about.
-    const nodes = address.nodes.map(({ host, port }) => `${host}:${port}`).join(', ');
-    throw new Error(`no node of the cluster answers at ${nodes}: ${error.message}`, { cause: error });
-  });
+  const cluster = await connected(clusterClient(address, options, { enableOfflineQueue: false }));
   // Each part of the store has a listener. Node would warn of the eleventh.
   cluster.setMaxListeners(0);
   return cluster;
@@ -68,22 +65,36 @@ export const clusterClient = (
 /** Connects a client, and disconnects it where that fails. @throws the error of the server or the network */
 export async function connected<Client extends RedisClient>(client: Client): Promise<Client> {
   let failure: unknown;
-  let nodeFailure: unknown;
+  let nodeFailure: Error | undefined;
   const failed = (error: unknown): void => {
     failure ??= error;
   };
   client.on('error', failed);
-  // Where no node of a cluster answers, the client's own error says only that.
-  if (client instanceof Cluster) client.on('node error', (error) => (nodeFailure ??= error));
+  // The error of a cluster's client says less than that of a node.
+  if (client instanceof Cluster) client.on('node error', (error) => (nodeFailure = error));
   // The client reports a missing database with an event only, and would use another database.
-  await client.connect().catch(failed);
+  await within(openTimeout, client.connect()).catch(failed);
   if (failure !== undefined) {
     client.disconnect();
+    if (nodeFailure?.message === 'Connection is closed.') throw new Error(noNode, { cause: failure });
     throw nodeFailure ?? failure;
   }
   // Later connection errors surface in the commands that fail.
   client.off('error', failed).on('error', () => {});
   return client;
+}
+
+/** Milliseconds until a store that does not open is given up: a client may leave commands without an answer. */
+const openTimeout = 20_000;
+
+/** Opens a store on a client, and disconnects the client where that fails. */
+export async function orDisconnect<Opened>(client: RedisClient, open: () => Promise<Opened>): Promise<Opened> {
+  try {
+    return await within(openTimeout, open());
+  } catch (error) {
+    client.disconnect();
+    throw error;
+  }
 }
 
 /** Milliseconds for a clean close of the connections. */

@@ -3,8 +3,10 @@ import { type CommitFailure, isNetworkError } from '../remote/errors.ts';
 
 /** Errors of the client where a connection was lost, or there is none. */
 const clientErrors = new Set(['MaxRetriesPerRequestError', 'AbortError', 'ParserError', 'ClusterAllFailedError']);
+/** Our own, where no connection to a cluster can be made. */
+export const noNode = 'None of its nodes answers';
 const clientMessages =
-  /^(Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of startup nodes|Node is disconnected)/;
+  /^(Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of|Node is disconnected)/;
 
 // Error codes of Redis. The text before them in errors of scripts differs between versions.
 

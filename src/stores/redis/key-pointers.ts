@@ -52,6 +52,11 @@ export class KeyPointers {
   async refuse(name: KeyName, run_id: string): Promise<Key | undefined> {
     return parse(await this.#redis.rivuletRefuseKey(...this.#keys, keyField(name), run_id));
   }
+
+  /** Whether the commit of a run was refused, in the run's part. */
+  async isRefused(name: KeyName, run_id: string): Promise<boolean> {
+    return (await this.#redis.exists(`${this.#prefix}refused:${run_id}:${keyField(name)}`)) === 1;
+  }
 }
 
 /** A text of a key; empty or null for none. */

@@ -28,7 +28,7 @@ import { CommitQueue } from '../remote/commit-queue.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { matchesStatus, newestStatuses } from '../status-times.ts';
 import { RedisClaims } from './claims.ts';
-import { closeClient, connectRedis, type RedisClient } from './connection.ts';
+import { closeClient, connectRedis, orDisconnect, type RedisClient } from './connection.ts';
 import { RedisDeliveries } from './deliveries.ts';
 import { checkLength, encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
@@ -96,21 +96,18 @@ export class RedisStore implements Store {
    */
   static async open(url: string, prefix: string, warn: (text: string) => void = () => {}): Promise<RedisStore> {
     const redis = await connectRedis(url);
-    const store = await RedisStore.over(redis, prefix, await maxTextBytes(redis));
-    for (const warning of await durabilityWarnings(redis)) warn(warning);
-    return store;
+    return orDisconnect(redis, async () => {
+      const store = await RedisStore.over(redis, prefix, await maxTextBytes(redis));
+      for (const warning of await durabilityWarnings(redis)) warn(warning);
+      return store;
+    });
   }
 
   /** The store on a client. `maxBytes`: see `maxTextBytes`. @throws as `open` does */
   static async over(redis: RedisClient, prefix: string, maxBytes: number): Promise<RedisStore> {
     defineScripts(redis);
     const store = new RedisStore(redis, prefix, maxBytes);
-    try {
-      await checkLayout(redis, store.#prefix);
-    } catch (error) {
-      redis.disconnect();
-      throw error;
-    }
+    await checkLayout(redis, store.#prefix);
     return store;
   }
 
