@@ -248,6 +248,11 @@ export const errorTable = {
     'server_error',
     (id: string) => `The node that executes run ${id} did not accept the reply in time; read the run again soon.`,
   ),
+  key_in_use: row(
+    503,
+    'server_error',
+    () => 'Another request with this Idempotency-Key is being executed; send this one again soon.',
+  ),
   stopping: row(503, 'server_error', () => 'The server is stopping; try again in a moment.'),
   internal_error: row(
     500,

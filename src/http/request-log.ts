@@ -35,6 +35,7 @@ const refusals: ReadonlySet<ErrorName> = new Set<ErrorName>([
   'too_busy',
   'too_many_streams',
   'store_unavailable',
+  'key_in_use',
   'stopping',
 ]);
 

@@ -182,11 +182,12 @@ export class RedisCluster {
     await this.manage('reshard', addressOf(first), ...words);
   }
 
-  /** Resolves when every node says that the cluster serves all slots. */
+  /** Resolves when every node says that the cluster serves all slots, and each replica has what its primary has. */
   async untilWhole(): Promise<void> {
     for (const { url } of this.nodes) {
       const redis = new Redis(url);
       while (!(await redis.cluster('INFO')).includes('cluster_state:ok')) await setTimeout(50);
+      while ((await redis.info('replication')).includes('master_link_status:down')) await setTimeout(50);
       await redis.quit();
     }
   }
@@ -211,7 +212,19 @@ async function startClusterNode(): Promise<Started | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-cluster-'));
   const [port, bus] = [await steadyPort(), await steadyPort()];
   const cluster = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '1000'];
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder, ...cluster];
+  const replication = ['--repl-diskless-sync-delay', '0'];
+  const args = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--dir',
+    folder,
+    ...cluster,
+    ...replication,
+  ];
   const started = await start({
     file: 'redis-server',
     args,

@@ -301,8 +301,8 @@ export class RunLog implements UncommittedLog, Source {
   }
 
   /** Ends the log: another execution has the run now. Readers look for it in the store. */
-  fence(): void {
-    this.#endWithFailure('fenced', fail('conflict', this.#row.run_id));
+  fence(failure = fail('conflict', this.#row.run_id)): void {
+    this.#endWithFailure('fenced', failure);
   }
 
   #onRefused(outcome: Outcome, refused: readonly Write[]): void {
@@ -315,7 +315,8 @@ export class RunLog implements UncommittedLog, Source {
     else if (outcome === 'key_used' && first !== undefined && first.expect > 0) {
       const { key: _, ...keyless } = first;
       this.#commitAgain([keyless, ...rest]);
-    } else this.fence();
+    } else if (outcome === 'key_used') this.fence(fail('key_in_use'));
+    else this.fence();
   }
 
   #retarget(changed: TargetsChanged, refused: readonly Write[]): void {

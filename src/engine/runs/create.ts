@@ -231,7 +231,7 @@ export async function startWhenDurable(
     .catch((error: unknown) => {
       place?.drop();
       // A run that the store refused is not started.
-      if (!(error instanceof RivuletError && error.kind === 'conflict'))
+      if (!(error instanceof RivuletError && ['conflict', 'key_in_use'].includes(error.kind)))
         executions.logFor(run_id).warn(`could not start: ${String(error)}`);
     });
   try {

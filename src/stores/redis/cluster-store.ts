@@ -116,9 +116,13 @@ export class RedisClusterStore implements Store {
       const name = idOfKey(write.key);
       const earlier = byKey.get(name) ?? Promise.resolve(false);
       const isPointed = earlier.then((isTaken) => !isTaken && this.#point(write));
+      // One that fails takes nothing, and is reported by its own write.
       byKey.set(
         name,
-        isPointed.then(async (is) => is || (await earlier)),
+        Promise.all([earlier, isPointed]).then(
+          (all) => all.includes(true),
+          () => false,
+        ),
       );
       return isPointed;
     });

@@ -62,6 +62,9 @@ export const clusterClient = (
     },
   });
 
+/** Milliseconds for a connection. The client of a cluster may wait without an end for a node that has gone. */
+const connectTimeout = 4_000;
+
 /** Connects a client, and disconnects it where that fails. @throws the error of the server or the network */
 export async function connected<Client extends RedisClient>(client: Client): Promise<Client> {
   let failure: unknown;
@@ -73,7 +76,7 @@ export async function connected<Client extends RedisClient>(client: Client): Pro
   // The error of a cluster's client says less than that of a node.
   if (client instanceof Cluster) client.on('node error', (error) => (nodeFailure = error));
   // The client reports a missing database with an event only, and would use another database.
-  await within(openTimeout, client.connect()).catch(failed);
+  await within(connectTimeout, client.connect()).catch(failed);
   if (failure !== undefined) {
     client.disconnect();
     if (nodeFailure?.message === 'Connection is closed.') throw new Error(noNode, { cause: failure });
