@@ -13,7 +13,7 @@ export async function each<Part, Answer>(
 }
 
 /** Milliseconds for which the other parts are waited for when one has answered: one that hangs must not hold up all. */
-const patience = 1_000;
+const lateAfter = 1_000;
 
 /**
  * The answers of those parts that answer soon after the first one. Rejects with an error only where none answers: what
@@ -23,7 +23,7 @@ export async function answered<Answer>(asked: readonly Promise<Answer>[]): Promi
   const found: Answer[] = [];
   const all = Promise.allSettled(asked.map(async (one) => found.push(await one)));
   await Promise.any(asked).catch(() => {});
-  await within(patience, all).catch(() => {});
+  await within(lateAfter, all).catch(() => {});
   if (found.length === 0) await Promise.all(asked);
   return [...found];
 }
