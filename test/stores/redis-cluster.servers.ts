@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { allChanges, type Key, type Write } from '../../src/core/ports/run-store.ts';
 import type { Store } from '../../src/core/ports/store.ts';
 import { newIdBeside } from '../../src/engine/ids.ts';
@@ -296,4 +296,31 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
       }),
     180_000,
   );
+});
+
+describe('a store in a Redis cluster that gets smaller', () => {
+  const { open } = closedAfterEach();
+
+  it('hears of all its parts again when the node that it was subscribed at was taken out', async ({ skip }) => {
+    const own = await startRedisCluster();
+    if (own === undefined) return skip();
+    onTestFinished(() => own.stop());
+    const [stays, leaves] = await own.primaries();
+    if (stays === undefined || leaves === undefined) throw new Error('there are no primaries');
+    const store = await open(own.url.replace(/:\d+$/, `:${stays.port}`));
+    const writes = Array.from({ length: 12 }, (_, part) => created(part));
+    expect(new Set(await store.commit(writes))).toEqual(new Set(['taken']));
+    const recorder = await NotificationRecorder.of(store, []);
+    const redis = new Redis(leaves.url);
+    onTestFinished(() => redis.disconnect());
+    const subscribers = async (): Promise<number> =>
+      String(await redis.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).split('addr=').length - 1;
+    await own.move(leaves.id, stays.id, leaves.slots);
+    expect(await subscribers()).toBeGreaterThan(0);
+    await own.manage('del-node', `127.0.0.1:${stays.port}`, leaves.id);
+    await eventually(async () => expect(await subscribers()).toBe(0));
+    await recorder.follow(allChanges);
+    expect(new Set(await store.commit(writes.map(({ row }) => append(row, ['2']))))).toEqual(new Set(['taken']));
+    for (const { row } of writes) await recorder.notified(row.run_id, { last: 2 });
+  }, 180_000);
 });

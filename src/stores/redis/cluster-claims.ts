@@ -10,14 +10,16 @@ interface Lease {
   readonly endsAt: number;
   /** When it may claim there. */
   readonly claimsFrom: number;
+  /** Whether the part has not answered the last renewal. */
+  readonly isAway: boolean;
 }
 
-const noLease: Lease = { endsAt: 0, claimsFrom: 0 };
+const noLease: Lease = { endsAt: 0, claimsFrom: 0, isAway: false };
 
 /**
  * Which node has each run, where each part of the store has leases of its own. A node lives as long as some part renews its
- * lease. It claims no runs in a part where its lease has ended, nor at once when that part answers again: the other nodes,
- * which live, could not renew theirs either.
+ * lease. It claims no runs in a part that does not answer, nor at once when that part answers again: the leases of the other
+ * nodes, which live, may have ended there, also while this node was starting.
  */
 export class ClusterClaims implements RunClaims {
   readonly #parts: readonly RunClaims[];
@@ -36,17 +38,24 @@ export class ClusterClaims implements RunClaims {
     const began = performance.now();
     const leases = this.#leases.get(node) ?? this.#parts.map(() => noLease);
     this.#leases.set(node, leases);
-    await answered(
-      this.#parts.map(async (part, index) => {
-        await part.renewLease(node, milliseconds);
-        const { endsAt, claimsFrom } = leases[index] ?? noLease;
-        const hadEnded = endsAt > 0 && endsAt < performance.now();
-        leases[index] = {
-          endsAt: began + milliseconds,
-          claimsFrom: hadEnded ? performance.now() + caution * milliseconds : claimsFrom,
-        };
-      }),
-    );
+    const late = new Set(this.#parts.keys());
+    const renewed = this.#parts.map(async (part, index) => {
+      await part.renewLease(node, milliseconds);
+      late.delete(index);
+      const { endsAt, claimsFrom, isAway } = leases[index] ?? noLease;
+      const now = performance.now();
+      const hadEnded = (endsAt > 0 || isAway) && endsAt < now;
+      leases[index] = {
+        endsAt: began + milliseconds,
+        claimsFrom: hadEnded ? now + caution * milliseconds : claimsFrom,
+        isAway: false,
+      };
+    });
+    try {
+      await answered(renewed);
+    } finally {
+      for (const index of late) leases[index] = { ...(leases[index] ?? noLease), isAway: true };
+    }
   }
 
   async endLease(node: string): Promise<void> {
@@ -58,9 +67,9 @@ export class ClusterClaims implements RunClaims {
     this.#first = (this.#first + 1) % this.#parts.length;
     const indexes = this.#parts.map((_, index) => index);
     return inTurn(indexes, this.#first, limit, async (index, rest) => {
-      const { endsAt, claimsFrom } = this.#leases.get(node)?.[index] ?? noLease;
+      const { endsAt, claimsFrom, isAway } = this.#leases.get(node)?.[index] ?? noLease;
       const now = performance.now();
-      return endsAt < now || claimsFrom > now ? [] : this.#part(index).claimRuns(node, agents, rest);
+      return isAway || endsAt < now || claimsFrom > now ? [] : this.#part(index).claimRuns(node, agents, rest);
     });
   }
 
@@ -70,7 +79,7 @@ export class ClusterClaims implements RunClaims {
   }
 
   async heldRuns(node: string, after: string, limit: number): Promise<string[]> {
-    const found = await each(this.#parts, (part) => part.heldRuns(node, after, limit));
+    const found = await answered(this.#parts.map((part) => part.heldRuns(node, after, limit)));
     return found.flat().sort().slice(0, limit);
   }
 

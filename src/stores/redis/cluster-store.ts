@@ -310,7 +310,9 @@ export class RedisClusterStore implements Store {
   }
 
   async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    const found = (await each(this.#parts, (part) => part.urlFailures(owner, url))).flatMap((one) => one ?? []);
+    // Asked before each attempt: a part that is away must not hold up the webhooks of the others.
+    const asked = this.#parts.map((part) => part.urlFailures(owner, url));
+    const found = (await answered(asked)).flatMap((one) => one ?? []);
     if (found.length === 0) return undefined;
     const since = found.map((one) => one.since).sort();
     const last = found.map((one) => one.last_at).sort();

@@ -16,6 +16,9 @@ const options = {
   maxRetriesPerRequest: 0,
 } as const satisfies RedisOptions;
 
+/** Milliseconds between two looks at which nodes a cluster has. */
+const refreshInterval = 5_000;
+
 /** Connects to one server. @throws the error of the server or the network */
 export async function connectRedis(url: string): Promise<Redis> {
   return connected(
@@ -38,6 +41,10 @@ export async function connectCluster(address: ClusterAddress): Promise<Cluster> 
   const cluster = await connected(clusterClient(address, options, { enableOfflineQueue: false }));
   // Each part of the store has a listener. Node would warn of the eleventh.
   cluster.setMaxListeners(0);
+  // Else it learns of new and removed nodes only where a command goes to the wrong one. Its own `slotsRefreshInterval` goes on
+  // for good after a close that comes during a refresh.
+  const refresh = setInterval(() => cluster.refreshSlotsCache(), refreshInterval).unref();
+  cluster.once('end', () => clearInterval(refresh));
   return cluster;
 }
 
@@ -126,4 +133,13 @@ export function subscriberOf(client: RedisClient, settings: RedisOptions): Redis
   const node = nodes[Math.floor(Math.random() * nodes.length)];
   if (node === undefined) throw new Error('no node of the cluster is known at present');
   return node.duplicate({ ...settings, lazyConnect: true, autoResubscribe: false, retryStrategy: () => null });
+}
+
+/**
+ * Whether the server of a subscription still belongs to the cluster. One that was taken out of it keeps its connections, and
+ * passes nothing on.
+ */
+export function isMember(client: RedisClient, { options: { host, port } }: Redis): boolean {
+  const nodes = client instanceof Cluster ? client.nodes('all') : [];
+  return nodes.length === 0 || nodes.some(({ options }) => options.host === host && options.port === port);
 }

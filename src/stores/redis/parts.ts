@@ -1,3 +1,5 @@
+import { within } from '../../core/timing.ts';
+
 /** Does the same with all parts of a store at once. Rejects with the first error, when all have answered. */
 export async function each<Part, Answer>(
   parts: readonly Part[],
@@ -10,13 +12,20 @@ export async function each<Part, Answer>(
   });
 }
 
-/** The answers of those parts that answer. Rejects only where none does: what waits in the others waits longer. */
+/** Milliseconds for which the other parts are waited for when one has answered: one that hangs must not hold up all. */
+const lateAfter = 1_000;
+
+/**
+ * The answers of those parts that answer soon after the first one. Rejects with an error only where none answers: what
+ * waits in the others waits longer.
+ */
 export async function answered<Answer>(asked: readonly Promise<Answer>[]): Promise<Answer[]> {
-  const results = await Promise.allSettled(asked);
-  const found = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  const failed = results.find((result) => result.status === 'rejected');
-  if (found.length === 0 && failed !== undefined) throw failed.reason;
-  return found;
+  const found: Answer[] = [];
+  const all = Promise.allSettled(asked.map(async (one) => found.push(await one)));
+  await Promise.any(asked).catch(() => {});
+  await within(lateAfter, all).catch(() => {});
+  if (found.length === 0) await Promise.all(asked);
+  return [...found];
 }
 
 /**

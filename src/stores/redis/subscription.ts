@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { backoff } from '../../core/timing.ts';
 import type { Channels } from '../remote/channels.ts';
 import type { Subscription } from '../remote/shared-subscription.ts';
-import { type RedisClient, subscriberOf } from './connection.ts';
+import { isMember, type RedisClient, subscriberOf } from './connection.ts';
 import { isRedisUnavailable } from './errors.ts';
 
 /** Milliseconds between checks of the subscription, and until an answer to a check counts as lost. */
@@ -28,7 +28,7 @@ export function subscribe(
     reject = onRefused;
   });
 
-  // Subscribes on a new connection. On an open one it checks that the connection lives.
+  // Subscribes on a new connection. On an open one it checks that the connection lives, and that its server is still a member.
   const subscribeAgain = async (): Promise<void> => {
     const one = redis;
     if (one?.status !== 'ready') return;
@@ -38,13 +38,14 @@ export function subscribe(
         ...(leave.length > 0 ? [one.unsubscribe(...leave)] : []),
       ]);
     try {
-      if (subscribed) await one.ping();
+      if (!isMember(store, one)) one.disconnect();
+      else if (subscribed) await one.ping();
       else await channels.connect(send);
     } catch (error) {
       if (isFirst && !isRedisUnavailable(error)) reject(error);
       return;
     }
-    if (subscribed || one !== redis) return;
+    if (subscribed || one !== redis || one.status !== 'ready') return;
     subscribed = true;
     failures = 0;
     if (isFirst) resolve();

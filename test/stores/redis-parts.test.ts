@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { RunClaims } from '../../src/core/ports/run-claims.ts';
+import { ClusterClaims } from '../../src/stores/redis/cluster-claims.ts';
+import { answered } from '../../src/stores/redis/parts.ts';
+
+const hanging = <T>(): Promise<T> => new Promise<T>(() => {});
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('the parts that answer', () => {
+  it('are not held up by one that hangs, nor by one that fails', async () => {
+    const found = answered([
+      Promise.resolve(1),
+      hanging<number>(),
+      Promise.reject(new Error('away')),
+      Promise.resolve(2),
+    ]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await found).toEqual([1, 2]);
+  });
+
+  it('are waited for, where the first answer is late', async () => {
+    const late = new Promise<number>((resolve) => setTimeout(resolve, 10_000, 1));
+    const found = answered([Promise.reject(new Error('away')), late]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await found).toEqual([1]);
+  });
+
+  it('are none, where all fail or there are none', async () => {
+    await expect(answered([Promise.reject(new Error('away'))])).rejects.toThrow('away');
+    expect(await answered([])).toEqual([]);
+  });
+});
+
+/** What a part does while it is asked for claims. */
+type State = 'there' | 'fails' | 'hangs';
+
+/** Claims in two parts, of which each has a run. */
+function twoParts(): { claims: ClusterClaims; states: [State, State] } {
+  const states: [State, State] = ['there', 'there'];
+  const partOf = (index: 0 | 1): RunClaims => {
+    const answer = async <T>(value: T): Promise<T> => {
+      if (states[index] === 'hangs') return hanging<T>();
+      if (states[index] === 'fails') throw new Error('away');
+      return value;
+    };
+    return {
+      renewLease: () => answer(undefined),
+      endLease: () => answer(undefined),
+      claimRuns: () => answer([`claimed-000${index}`]),
+      takeRuns: () => answer([`taken-000${index}`]),
+      heldRuns: () => answer([`held-000${index}`]),
+      freeRuns: () => answer(undefined),
+    };
+  };
+  const partitions = { count: 2, of: (id: string) => Number(id.slice(-4)) };
+  return { claims: new ClusterClaims([partOf(0), partOf(1)], partitions), states };
+}
+
+const lease = 6_000;
+const claimedBy = async (claims: ClusterClaims): Promise<string[]> =>
+  (await claims.claimRuns('node', [], 10)).toSorted((a, b) => (a < b ? -1 : 1));
+
+describe('claims in the parts of a cluster', () => {
+  it('are made in the other parts while one hangs, and no lost run of theirs stays unknown', async () => {
+    const { claims, states } = twoParts();
+    await claims.renewLease('node', lease);
+    expect(await claimedBy(claims)).toEqual(['claimed-0000', 'claimed-0001']);
+    states[1] = 'hangs';
+    const renewed = claims.renewLease('node', lease);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await renewed;
+    expect(await claimedBy(claims)).toEqual(['claimed-0000']);
+    const held = claims.heldRuns('node', '', 10);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await held).toEqual(['held-0000']);
+  });
+
+  it('are made again at once in a part that was away for less than a lease', async () => {
+    const { claims, states } = twoParts();
+    await claims.renewLease('node', lease);
+    states[1] = 'fails';
+    await claims.renewLease('node', lease);
+    expect(await claimedBy(claims)).toEqual(['claimed-0000']);
+    states[1] = 'there';
+    await claims.renewLease('node', lease);
+    expect(await claimedBy(claims)).toEqual(['claimed-0000', 'claimed-0001']);
+  });
+
+  it('wait in a part that was away until the other nodes have renewed their leases, also at a node that starts meanwhile', async () => {
+    for (const isNew of [false, true]) {
+      const { claims, states } = twoParts();
+      if (!isNew) await claims.renewLease('node', lease);
+      states[1] = 'fails';
+      for (let times = 0; times < 3; times += 1) {
+        await claims.renewLease('node', lease);
+        await vi.advanceTimersByTimeAsync(lease / 2);
+      }
+      states[1] = 'there';
+      await claims.renewLease('node', lease);
+      expect(await claimedBy(claims)).toEqual(['claimed-0000']);
+      await vi.advanceTimersByTimeAsync(lease / 3);
+      expect(await claimedBy(claims)).toEqual(['claimed-0000', 'claimed-0001']);
+    }
+  });
+});
