@@ -84,10 +84,8 @@ export class ClusterClaims implements RunClaims {
   }
 
   async freeRuns(node: string, run_ids: readonly string[]): Promise<void> {
-    await each(
-      byPart(run_ids, (id) => this.#partitions.of(id)),
-      ([index, ids]) => this.#part(index).freeRuns(node, ids),
-    );
+    const groups = byPart(run_ids, (id) => this.#partitions.of(id));
+    await answered(groups.map(([index, ids]) => this.#part(index).freeRuns(node, ids)));
   }
 
   #part(index: number): RunClaims {

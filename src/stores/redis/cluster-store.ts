@@ -22,7 +22,7 @@ import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
 import type { Cutoffs, Partitions, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
 import { openStatuses } from '../../core/run-state.ts';
-import { retry } from '../../core/timing.ts';
+import { retry, within } from '../../core/timing.ts';
 import { newestStatuses } from '../status-times.ts';
 import type { ClusterAddress } from '../store-url.ts';
 import { ClusterClaims } from './cluster-claims.ts';
@@ -36,6 +36,9 @@ import { RedisStore } from './redis-store.ts';
 
 /** Milliseconds for which an open waits for a cluster that does not answer. */
 const takeOverTime = 10_000;
+
+/** Milliseconds for the pointer of a key. */
+const pointTimeout = 2_000;
 
 /**
  * Keeps everything in a Redis Cluster. A script can only use keys of one slot, so the store has parts, each a whole
@@ -108,14 +111,24 @@ export class RedisClusterStore implements Store {
     return isPointed.map((pointed) => (pointed ? (outcomes[at++] ?? 'fenced') : 'key_used'));
   }
 
-  /** Which writes the part may take. Of several with one key, it is the first one that has not lost the key to another. */
+  /**
+   * Which writes the part may take. Of several with one key, it is the first one that has not lost the key to another. A
+   * run is not created where the part of its key does not answer: the other writes must not wait for that.
+   */
   async #pointAll(writes: readonly Write[]): Promise<boolean[]> {
     const byKey = new Map<string, Promise<boolean>>();
     const pointed = writes.map(async (write) => {
       if (write.key === undefined) return true;
       const name = idOfKey(write.key);
       const earlier = byKey.get(name) ?? Promise.resolve(false);
-      const isPointed = earlier.then((isTaken) => !isTaken && this.#point(write));
+      const isPointed = earlier.then(
+        (isTaken) =>
+          !isTaken &&
+          within(pointTimeout, this.#point(write)).catch((error: unknown) => {
+            if (write.input !== undefined) return false;
+            throw error;
+          }),
+      );
       // One that fails takes nothing, and is reported by its own write.
       byKey.set(
         name,
@@ -268,7 +281,8 @@ export class RedisClusterStore implements Store {
   }
 
   async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
-    const found = (await each(this.#parts, (part) => part.figures(agent_names, owner))).flat();
+    // Manifests have them, which are more use without the figures of a part than not at all.
+    const found = (await answered(this.#parts.map((part) => part.figures(agent_names, owner)))).flat();
     return agent_names.flatMap((agent_name) => {
       const all = found.filter((one) => one.agent_name === agent_name);
       if (all.length === 0) return [];
