@@ -80,7 +80,7 @@ export type {
   WrittenRow,
 } from './core/ports/run-store.ts';
 export type { Resource, SessionRow, SessionStore } from './core/ports/session-store.ts';
-export type { Cutoffs, Store } from './core/ports/store.ts';
+export type { Cutoffs, Partitions, Store } from './core/ports/store.ts';
 export type { Principal, Scope } from './core/principal.ts';
 export type { AgentReply, ValueOf } from './core/reply.ts';
 export type { AgentRequest, ClientTool, RunInput } from './core/request.ts';

@@ -156,7 +156,7 @@ describe('settings', () => {
     ]) {
       const text = await mistakes([], { env: { RIVULET_STORE_FILE: fileOf(content, 'wrong') } });
       expect(text).toBe(
-        'RIVULET_STORE_FILE: expected a file with memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE, and nothing else',
+        'RIVULET_STORE_FILE: expected a file with memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE, and nothing else',
       );
     }
   });
@@ -192,7 +192,7 @@ describe('settings', () => {
   it('need a store, hosts and origins that a server can use, before it starts', async () => {
     const file = fileOf('store: mysql://me:word@x\nallowHosts: [a.example:80]\nallowOrigins: [a.example]\n');
     expect((await mistakes([], { file })).split('\n')).toEqual([
-      'rivulet.yaml:1:8 store: there is no store "mysql://me:***@x"; use memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE',
+      'rivulet.yaml:1:8 store: there is no store "mysql://me:***@x"; use memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE',
       'rivulet.yaml:2:14 allowHosts.0: expected a host name without a port, such as agents.example.com; got "a.example:80"',
       'rivulet.yaml:3:16 allowOrigins.0: expected an origin such as https://app.example.com; got "a.example"',
     ]);
@@ -203,7 +203,7 @@ describe('settings', () => {
     const env = { RIVULET_WEBHOOK_SECRET: 'short' };
     expect((await mistakes([], { file, env })).split('\n')).toEqual([
       'rivulet.yaml:1:7 port: expected integer',
-      'rivulet.yaml:2:8 store: there is no store "mysql://x"; use memory:, sqlite:PATH, redis://HOST or postgres://HOST/DATABASE',
+      'rivulet.yaml:2:8 store: there is no store "mysql://x"; use memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE',
       'auth.jwt: expected issuer, audience and jwks together; missing: audience, jwks',
       'RIVULET_WEBHOOK_SECRET: expected string length greater or equal to 32',
     ]);
