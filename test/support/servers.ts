@@ -101,7 +101,7 @@ export async function startRedis({ durable = false } = {}): Promise<Started | un
 
 /**
  * Starts a Redis Cluster with three primaries, and a replica for each if wanted; undefined if Redis is not installed. A
- * primary that does not answer for a second is replaced by its replica.
+ * primary that does not answer for five seconds is replaced by its replica. A loaded machine must not look like a dead one.
  */
 export async function startRedisCluster({ replicas = 0 } = {}): Promise<RedisCluster | undefined> {
   const started = await Promise.all(Array.from({ length: 3 * (1 + replicas) }, startClusterNode));
@@ -211,7 +211,7 @@ export class RedisCluster {
 async function startClusterNode(): Promise<Started | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-cluster-'));
   const [port, bus] = [await steadyPort(), await steadyPort()];
-  const cluster = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '1000'];
+  const cluster = ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-node-timeout', '5000'];
   const replication = ['--repl-diskless-sync-delay', '0'];
   const args = [
     '--port',
