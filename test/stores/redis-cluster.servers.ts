@@ -19,7 +19,8 @@ import { claimsContract } from './contract-claims.ts';
 import { NotificationRecorder } from './notification-recorder.ts';
 import { append, end, fresh, linesOf, type TestWrite } from './writes.ts';
 
-const cluster = await startRedisCluster({ replicas: 1 });
+// Without replicas: none takes over from a primary that a loaded machine holds up, and loses what it had not yet got.
+const cluster = await startRedisCluster();
 afterAll(() => cluster?.stop());
 const newUrl = (): string => `${cluster?.url}?prefix=${randomBytes(6).toString('hex')}`;
 
@@ -239,8 +240,7 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
   });
 
   /** Appends to a run in each part while something happens to the cluster. Then the logs have every event once. */
-  const keepsLogsDuring = async (event: () => Promise<void>): Promise<void> => {
-    const url = newUrl();
+  const keepsLogsDuring = async (event: () => Promise<void>, url = newUrl()): Promise<void> => {
     const { store, writes } = await filled(url);
     const recorder = await NotificationRecorder.of(
       await open(url),
@@ -287,15 +287,15 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
     180_000,
   );
 
-  it(
-    'loses and repeats no event while a primary dies and its replica takes over',
-    () =>
-      keepsLogsDuring(async () => {
-        const [victim] = (await cluster?.primaries()) ?? [];
-        if (victim !== undefined) await cluster?.failOver(victim);
-      }),
-    180_000,
-  );
+  it('loses and repeats no event while a primary dies and its replica takes over', async ({ skip }) => {
+    const own = await startRedisCluster({ replicas: 1 });
+    if (own === undefined) return skip();
+    onTestFinished(() => own.stop());
+    await keepsLogsDuring(async () => {
+      const [victim] = await own.primaries();
+      if (victim !== undefined) await own.failOver(victim);
+    }, own.url);
+  }, 180_000);
 });
 
 describe('a store in a Redis cluster that gets smaller', () => {
