@@ -298,8 +298,23 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
   }, 180_000);
 });
 
-describe('a store in a Redis cluster that gets smaller', () => {
+describe('a store in a Redis cluster that changes', () => {
   const { open } = closedAfterEach();
+
+  it('opens when the cluster is whole again, where it was down at first', async ({ skip }) => {
+    const own = await startRedisCluster();
+    if (own === undefined) return skip();
+    onTestFinished(() => own.stop());
+    const [dead, lives] = await own.primaries();
+    if (dead === undefined || lives === undefined) throw new Error('there are no primaries');
+    await dead.kill();
+    const redis = new Redis(lives.url);
+    onTestFinished(() => redis.disconnect());
+    await eventually(async () => expect(await redis.cluster('INFO')).toContain('cluster_state:fail'));
+    const opening = open(own.url);
+    await dead.restart();
+    expect(await (await opening).run('unknown')).toBeUndefined();
+  }, 180_000);
 
   it('hears of all its parts again when the node that it was subscribed at was taken out', async ({ skip }) => {
     const own = await startRedisCluster();

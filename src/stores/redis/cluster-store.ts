@@ -22,7 +22,7 @@ import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
 import type { Cutoffs, Partitions, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
 import { openStatuses } from '../../core/run-state.ts';
-import { retry, within } from '../../core/timing.ts';
+import { retry, TooLate, within } from '../../core/timing.ts';
 import { newestStatuses } from '../status-times.ts';
 import type { ClusterAddress } from '../store-url.ts';
 import { ClusterClaims } from './cluster-claims.ts';
@@ -35,7 +35,7 @@ import { answered, byPart, each, inTurn } from './parts.ts';
 import { RedisStore } from './redis-store.ts';
 
 /** Milliseconds for which an open waits for a cluster that does not answer. */
-const takeOverTime = 10_000;
+const takeOverTime = 20_000;
 
 /** Milliseconds for the pointer of a key. */
 const pointTimeout = 2_000;
@@ -64,8 +64,8 @@ export class RedisClusterStore implements Store {
   }
 
   /**
-   * `warn` is called for settings that may lose commits. `parts` is only for tests. It waits for ten seconds for a
-   * cluster that does not answer: a replica may be about to take over.
+   * `warn` is called for settings that may lose commits. `parts` is only for tests. It waits for twenty seconds for
+   * a cluster that is down: a replica may be about to take over. It does not wait where no node answers.
    * @throws Error where no node answers, the cluster is down, or a newer Rivulet wrote its data
    */
   static open(
@@ -76,7 +76,7 @@ export class RedisClusterStore implements Store {
   ): Promise<RedisClusterStore> {
     const until = performance.now() + takeOverTime;
     return retry(() => RedisClusterStore.#open(address, prefix, warn, parts), {
-      again: (error) => isRedisUnavailable(error) && performance.now() < until,
+      again: (error) => (isRedisUnavailable(error) || error instanceof TooLate) && performance.now() < until,
     });
   }
 

@@ -1,5 +1,5 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { backoff, within } from '../../core/timing.ts';
+import { backoff, TooLate, within } from '../../core/timing.ts';
 import type { ClusterAddress } from '../store-url.ts';
 import { noNode } from './errors.ts';
 
@@ -86,6 +86,8 @@ export async function connected<Client extends RedisClient>(client: Client): Pro
   await within(connectTimeout, client.connect()).catch(failed);
   if (failure !== undefined) {
     client.disconnect();
+    // A cluster that is down: some of its nodes do answer.
+    if (failure instanceof TooLate) throw failure;
     if (nodeFailure?.message === 'Connection is closed.') throw new Error(noNode, { cause: failure });
     throw nodeFailure ?? failure;
   }

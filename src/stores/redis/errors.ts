@@ -6,7 +6,7 @@ const clientErrors = new Set(['MaxRetriesPerRequestError', 'AbortError', 'Parser
 /** Our own, where no connection to a cluster can be made. */
 export const noNode = 'None of its nodes answers';
 const clientMessages =
-  /^(Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of|Node is disconnected)/;
+  /^(Connection is closed|Stream isn't writeable|Socket timeout|Cluster isn't ready|Too many Cluster redirections|None of startup nodes|Node is disconnected)/;
 
 // Error codes of Redis. The text before them in errors of scripts differs between versions.
 
