@@ -70,7 +70,7 @@ export function reduce(run: Run, event: Event): Run {
 
 /**
  * Adds a part to parts that the caller owns, joining plain text with plain text before it; returns the parts.
- * Constant cost: V8 keeps the joined string as a rope, so a token costs the same at 20,000 as at 20.
+ * A token costs the same however long the text is already.
  */
 export function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[] {
   const last = parts.at(-1);

@@ -5,7 +5,7 @@ import { isSettled } from './run-state.ts';
 
 // What a line that `encode` has made tells without being parsed.
 
-/** The head as a pattern: V8 takes 25 ns for it, and some 150 ns for `startsWith`, which compares by character. */
+/** The head of a token's line as a pattern, for which V8 takes a sixth of the time of `startsWith`. */
 export const headPattern = tokenHead.replace(/[{.]/g, '\\$&');
 const hasHead = new RegExp(`^${headPattern}`);
 /** A whole line whose content has nothing escaped. */

@@ -3,6 +3,7 @@ import type { Message as A2aMessage, Part } from '@a2a-js/sdk';
 import { isObject, parsed } from '../core/json.ts';
 import { isJsonType, isTextType } from '../core/media-types.ts';
 import { citation, json, textOf, trajectory } from '../core/parts.ts';
+import { extension } from '../schema/a2a-extension.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { GenericEvent } from '../schema/event.ts';
 import type { FinishReason, MessagePart } from '../schema/message.ts';
@@ -70,18 +71,6 @@ function fromA2aPart({ content, filename, mediaType, metadata }: Part): MessageP
 
 /** A media type; servers also write words such as `text`. */
 const typeOr = (given: string, otherwise: string): string => (/^[^/\s]+\/[^/\s]+/.test(given) ? given : otherwise);
-
-/** What a Rivulet server says beside A2A, under keys of metadata. Other servers have none of them. */
-export const extension = {
-  /** The position of a frame. A client that sends one back gets the frames after it. */
-  cursor: 'urn:rivulet:a2a:cursor:1',
-  question: 'urn:rivulet:a2a:question:1',
-  citation: 'urn:rivulet:a2a:citation:1',
-  step: 'urn:rivulet:a2a:step:1',
-  error: 'urn:rivulet:a2a:error:1',
-  interrupted: 'urn:rivulet:a2a:interrupted:1',
-  cutOff: 'urn:rivulet:a2a:cut-off:1',
-} as const;
 
 type Metadata = Readonly<Record<string, unknown>> | undefined;
 

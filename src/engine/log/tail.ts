@@ -3,8 +3,8 @@ import { charsOf } from '../../core/lines.ts';
 import type { Batch } from '../../core/ports/run-store.ts';
 
 /**
- * A batch of a live log, with a place for what its readers share, which `readBatch` puts there: V8 would allocate the place
- * apart, for each token.
+ * A batch of a live log, with a place for what its readers share, which `readBatch` puts there. The place is made with the
+ * object, because V8 would allocate a later one apart.
  */
 export function liveBatch(first: number, lines: readonly string[]): Batch {
   const batch = { first, lines, projected: undefined };

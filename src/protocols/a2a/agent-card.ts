@@ -1,6 +1,7 @@
 import type { CredentialKind } from '../../http/auth/authenticate.ts';
+import { extension } from '../../schema/a2a-extension.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
-import { extension, version } from './negotiation.ts';
+import { version } from './negotiation.ts';
 
 /** What cards say of the server. */
 export interface CardOptions {

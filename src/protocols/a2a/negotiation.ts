@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fail } from '../../core/errors.ts';
 import { listsValue } from '../../http/requests/negotiation.ts';
+import { extension } from '../../schema/a2a-extension.ts';
 
 /** The version of the protocol, as its clients and cards name it. */
 export const version = '1.0';
@@ -31,18 +32,3 @@ export function negotiate({ headers, query }: FastifyRequest, reply: FastifyRepl
   if (cursors) reply.header('A2A-Extensions', extension.cursor);
   return cursors;
 }
-
-/**
- * What this server says beside the protocol. A client that names the cursor in `A2A-Extensions` gets the position of each
- * frame in its metadata, and may send one back. The others are keys of metadata, and need not be named.
- */
-export const extension = {
-  cursor: 'urn:rivulet:a2a:cursor:1',
-  agents: 'urn:rivulet:a2a:agents:1',
-  question: 'urn:rivulet:a2a:question:1',
-  citation: 'urn:rivulet:a2a:citation:1',
-  step: 'urn:rivulet:a2a:step:1',
-  error: 'urn:rivulet:a2a:error:1',
-  interrupted: 'urn:rivulet:a2a:interrupted:1',
-  cutOff: 'urn:rivulet:a2a:cut-off:1',
-} as const;

@@ -3,10 +3,10 @@ import { textOf } from '../../core/parts.ts';
 import { tokenIn } from '../../core/recognize.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { frameId, type Projection } from '../../http/sse/projection.ts';
+import { extension } from '../../schema/a2a-extension.ts';
 import type { Event } from '../../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
-import { extension } from './negotiation.ts';
 import {
   agentMessage,
   artifactId,

@@ -1,8 +1,8 @@
 import { isFinal } from '../../core/run-state.ts';
+import { extension } from '../../schema/a2a-extension.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunStatus } from '../../schema/run.ts';
-import { extension } from './negotiation.ts';
 import { type TaskMessage, type TaskPart, taskPartOf } from './task-parts.ts';
 
 // A run as a task: all of it, as clients read it at once. The projection says the same event by event.

@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import mime from 'mime/lite';
 import { fail } from '../../core/errors.ts';
 import { isJsonType, isTextType } from '../../core/media-types.ts';
+import { extension } from '../../schema/a2a-extension.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
 import { jsonIn } from '../part-kinds.ts';
-import { extension } from './negotiation.ts';
 import type { Part, SendMessageRequest } from './request.ts';
 
 // Parts and messages, from A2A's words to this server's and back.
