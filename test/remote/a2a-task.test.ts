@@ -1,9 +1,9 @@
 import type { Part, StreamResponse, Task } from '@a2a-js/sdk';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { extension } from '../../src/remote/a2a-parts.ts';
 import { TaskPieces } from '../../src/remote/a2a-task.ts';
 import type { Piece } from '../../src/remote/remote-run.ts';
+import { extension } from '../../src/schema/a2a-extension.ts';
 
 const part = (content: Part['content'], metadata?: Part['metadata']): Part => ({
   content,
