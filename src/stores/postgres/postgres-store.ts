@@ -111,7 +111,7 @@ export class PostgresStore implements Store {
       this.#readPool.query({ ...this.#sql.notify, values: [channels, texts] }),
     );
     this.#subscription = new SharedSubscription(
-      names,
+      [names],
       (channels, onText) => new Listener(connectionConfig(url), channels, onText),
     );
     this.#claimPool = openPool({ ...config, max: claimConnections, connectionTimeoutMillis: 3_000 });

@@ -17,12 +17,12 @@ import type {
   Watch,
   Write,
 } from '../../core/ports/run-store.ts';
-import { allChanges } from '../../core/ports/run-store.ts';
 import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
 import type { Cutoffs, Partitions, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
 import { openStatuses } from '../../core/run-state.ts';
 import { retry, TooLate, within } from '../../core/timing.ts';
+import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { newestStatuses } from '../status-times.ts';
 import type { ClusterAddress } from '../store-url.ts';
 import { ClusterClaims } from './cluster-claims.ts';
@@ -30,9 +30,10 @@ import { clusterParts, clusterPrefixes } from './cluster-prefixes.ts';
 import { closeClient, connectCluster, orDisconnect, type RedisClient } from './connection.ts';
 import { isRedisUnavailable } from './errors.ts';
 import { idOfKey } from './key-pointers.ts';
-import { durabilityWarnings, maxTextBytes } from './layout.ts';
+import { channelNames, durabilityWarnings, maxTextBytes } from './layout.ts';
 import { answered, byPart, each, inTurn } from './parts.ts';
 import { RedisStore } from './redis-store.ts';
+import { subscribe } from './subscription.ts';
 
 /** Milliseconds for which an open waits for a cluster that does not answer. */
 const takeOverTime = 20_000;
@@ -50,16 +51,22 @@ export class RedisClusterStore implements Store {
   readonly partitions: Partitions;
   readonly #redis: RedisClient;
   readonly #parts: readonly RedisStore[];
+  readonly #subscription: SharedSubscription;
   /** The part whose deliveries are claimed first, in turn. */
   #first = 0;
 
-  private constructor(redis: RedisClient, parts: readonly RedisStore[]) {
+  private constructor(redis: RedisClient, parts: readonly RedisStore[], prefixes: readonly string[]) {
     this.#redis = redis;
     this.#parts = parts;
     this.partitions = { count: parts.length, of: (id) => (Number.parseInt(id.slice(-4), 16) || 0) % parts.length };
     this.claims = new ClusterClaims(
       parts.map((part) => part.claims),
       this.partitions,
+    );
+    this.#subscription = new SharedSubscription(
+      prefixes.map(channelNames),
+      (channels, onText) => subscribe(redis, channels, onText),
+      this.partitions.of,
     );
   }
 
@@ -92,7 +99,7 @@ export class RedisClusterStore implements Store {
       const prefixes = clusterPrefixes(prefix, parts);
       const stores = await each(prefixes, (one) => RedisStore.over(redis, one, maxBytes));
       for (const warning of await durabilityWarnings(redis)) warn(warning);
-      return new RedisClusterStore(redis, stores);
+      return new RedisClusterStore(redis, stores, prefixes);
     });
   }
 
@@ -203,22 +210,7 @@ export class RedisClusterStore implements Store {
   }
 
   async watch(notify: (notifications: readonly RunNotification[] | undefined) => void): Promise<Watch> {
-    const watches = await each(this.#parts, (part) => part.watch(notify));
-    const of = (topic: string): readonly Watch[] => {
-      const one = watches[this.partitions.of(topic)];
-      return topic === allChanges || one === undefined ? watches : [one];
-    };
-    return {
-      follow: async (topic) => {
-        await Promise.all(of(topic).map((watch) => watch.follow(topic)));
-      },
-      unfollow: (topic) => {
-        for (const watch of of(topic)) watch.unfollow(topic);
-      },
-      close: async () => {
-        await each(watches, (watch) => watch.close());
-      },
-    };
+    return this.#subscription.add(notify);
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
@@ -356,7 +348,7 @@ export class RedisClusterStore implements Store {
   }
 
   async close(): Promise<void> {
-    const drained = each(this.#parts, (part) => part.drain());
+    const drained = Promise.all([this.#subscription.close(), ...this.#parts.map((part) => part.drain())]);
     await closeClient(
       this.#redis,
       drained.then(() => undefined),

@@ -1,3 +1,4 @@
+import type { ChannelNames } from '../remote/shared-subscription.ts';
 import { primariesOf, type RedisClient } from './connection.ts';
 import { upgradeToNodes } from './upgrade.ts';
 
@@ -50,6 +51,14 @@ import { upgradeToNodes } from './upgrade.ts';
 // Applied writes are published on channels: `moved` for what every node hears of (see `isForAllNodes`), `moved:changes` for
 // other changes of rows, and `moved:RUN` for all other writes to a run. A text has a line for each write: epoch, last, 1 where the run is final, 4 where it
 // waits for a node, 2 where more than `last` may have changed, 3 where only the journal has grown, or else 0, run_id.
+
+/** How all keys and channels begin. A cluster keeps all keys with the same text in braces in one slot. */
+export const tagged = (prefix: string): string => `{${prefix}}:`;
+
+export const channelNames = (prefix: string): ChannelNames => ({
+  all: `${tagged(prefix)}moved`,
+  of: (topic) => `${tagged(prefix)}moved:${topic}`,
+});
 
 /** Version of the layout above. Versions 1 and 2 were never released. Version 3 is upgraded. */
 export const layout = 4;

@@ -33,7 +33,7 @@ import { RedisDeliveries } from './deliveries.ts';
 import { checkLength, encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
 import { KeyPointers } from './key-pointers.ts';
-import { checkLayout, durabilityWarnings, maxTextBytes } from './layout.ts';
+import { channelNames, checkLayout, durabilityWarnings, maxTextBytes, tagged } from './layout.ts';
 import { parseRows, smallestSet, statusSets } from './run-sets.ts';
 import { timestamp } from './scores.ts';
 import { defineScripts, type ScriptKeys, scriptKeys } from './scripts.ts';
@@ -76,12 +76,10 @@ export class RedisStore implements Store {
   private constructor(redis: RedisClient, prefix: string, maxBytes: number) {
     this.#redis = redis;
     this.#maxBytes = maxBytes;
-    // A hash tag: a cluster keeps all keys with the same text in braces in one slot.
-    this.#prefix = `{${prefix}}:`;
+    this.#prefix = tagged(prefix);
     this.#keys = scriptKeys(this.#prefix);
-    this.#subscription = new SharedSubscription(
-      { all: `${this.#prefix}moved`, of: (topic) => `${this.#prefix}moved:${topic}` },
-      (channels, onText) => subscribe(this.#redis, channels, onText),
+    this.#subscription = new SharedSubscription([channelNames(prefix)], (channels, onText) =>
+      subscribe(this.#redis, channels, onText),
     );
     this.#deliveries = new RedisDeliveries(redis, this.#prefix);
     this.claims = new RedisClaims(redis, this.#prefix);

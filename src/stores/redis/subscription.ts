@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { backoff } from '../../core/timing.ts';
+import { backoff, Delay } from '../../core/timing.ts';
 import type { Channels } from '../remote/channels.ts';
 import type { Subscription } from '../remote/shared-subscription.ts';
 import { isMember, type RedisClient, subscriberOf } from './connection.ts';
@@ -16,9 +16,8 @@ export function subscribe(
   onText: (text: string | undefined) => void,
 ): Subscription {
   let redis: Redis | undefined;
-  let again: NodeJS.Timeout | undefined;
   let subscribed = false;
-  let closed = false;
+  const delay = new Delay();
   let isFirst = true;
   let failures = 0;
   let resolve = (): void => {};
@@ -52,16 +51,16 @@ export function subscribe(
     else onText(undefined);
     isFirst = false;
   };
-  const openLater = (): void => {
-    if (closed) return;
+  const openLater = async (): Promise<void> => {
     failures += 1;
-    again = setTimeout(open, backoff(failures));
+    await delay.wait(backoff(failures));
+    if (!delay.closed) open();
   };
   const open = (): void => {
     try {
       redis = subscriberOf(store, { socketTimeout: checkTimeout });
     } catch {
-      openLater();
+      void openLater();
       return;
     }
     redis
@@ -70,16 +69,15 @@ export function subscribe(
       .on('error', () => {})
       .once('end', () => {
         subscribed = false;
-        openLater();
+        void openLater();
       });
     redis.connect().catch(() => {});
   };
   open();
   const checking = setInterval(subscribeAgain, checkInterval);
   const close = async (): Promise<void> => {
-    closed = true;
+    delay.close();
     clearInterval(checking);
-    clearTimeout(again);
     reject(new Error('the store is closed'));
     redis?.disconnect();
   };

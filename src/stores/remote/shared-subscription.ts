@@ -1,4 +1,4 @@
-import type { RunNotification, RunRow, Watch } from '../../core/ports/run-store.ts';
+import { allChanges, type RunNotification, type RunRow, type Watch } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { Channels } from './channels.ts';
 
@@ -17,7 +17,7 @@ export interface Subscription {
  */
 type Subscribe = (channels: Channels, onText: (text: string | undefined) => void) => Subscription;
 
-/** The names of a store's channels. */
+/** The names of the channels of a store, or of one of its partitions. */
 export interface ChannelNames {
   /** The channel to which every node is subscribed. */
   readonly all: string;
@@ -32,17 +32,20 @@ type Observer = (moves: readonly RunNotification[] | undefined) => void;
  * also hears of what the others follow.
  */
 export class SharedSubscription {
-  readonly #names: ChannelNames;
+  readonly #names: readonly ChannelNames[];
+  readonly #partOf: (topic: string) => number;
   readonly #subscribe: Subscribe;
   readonly #observers = new Set<Observer>();
   readonly #channels: Channels;
   #subscription: Subscription | undefined;
   #closed = false;
 
-  constructor(names: ChannelNames, subscribe: Subscribe) {
+  /** `names`: of each partition; `partOf` says to which one a run belongs. */
+  constructor(names: readonly ChannelNames[], subscribe: Subscribe, partOf: (run_id: string) => number = () => 0) {
     this.#names = names;
+    this.#partOf = partOf;
     // A user that may not subscribe to the channels of runs is refused at the start, and not when a reader comes.
-    this.#channels = new Channels([names.all, names.of('check')]);
+    this.#channels = new Channels(names.flatMap((one) => [one.all, one.of('check')]));
     this.#subscribe = subscribe;
   }
 
@@ -59,10 +62,19 @@ export class SharedSubscription {
       throw error;
     });
     return {
-      follow: (topic) => this.#channels.join(this.#names.of(topic)),
-      unfollow: (topic) => this.#channels.leave(this.#names.of(topic)),
+      follow: async (topic) => {
+        await Promise.all(this.#channelsOf(topic).map((channel) => this.#channels.join(channel)));
+      },
+      unfollow: (topic) => {
+        for (const channel of this.#channelsOf(topic)) this.#channels.leave(channel);
+      },
       close,
     };
+  }
+
+  #channelsOf(topic: string): readonly string[] {
+    const part = topic === allChanges ? undefined : this.#names[this.#partOf(topic)];
+    return (part === undefined ? this.#names : [part]).map((names) => names.of(topic));
   }
 
   async close(): Promise<void> {
