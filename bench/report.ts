@@ -59,11 +59,12 @@ export function sectionOf(result: Result, { goals, nameOf, rounds, at }: ReportO
   return [`### ${name}`, about, table.join('\n'), ...exclusions, measured].join('\n\n');
 }
 
-const cell = (figures: readonly Figures[], { name, digits }: Column): string =>
-  median(figures.map((one) => one[name] ?? Number.NaN)).toLocaleString('en', {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  });
+/** A dash where a contestant has no such figure. */
+function cell(figures: readonly Figures[], { name, digits }: Column): string {
+  const value = median(figures.map((one) => one[name] ?? Number.NaN));
+  if (!Number.isFinite(value)) return '–';
+  return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
 
 const ratioOf = (own: readonly Figures[], base: readonly Figures[], { name }: Column): number =>
   median(own.map((one, round) => (one[name] ?? Number.NaN) / (base[round]?.[name] ?? Number.NaN)));

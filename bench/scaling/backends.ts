@@ -13,7 +13,9 @@ export interface Backend {
   readonly settings: string;
   readonly meter: Meter;
   /** Starts nodes that execute runs, and nodes that only serve requests. */
-  nodes(executing: number, serving?: number, lease?: number): Promise<Nodes>;
+  nodes(executing: number, serving?: number): Promise<Nodes>;
+  /** Starts another server on the same database; undefined where there is none for it. */
+  peer?(): Promise<{ readonly name: string; readonly nodes: Nodes }>;
   remove(): Promise<void>;
 }
 
@@ -39,15 +41,29 @@ async function redisBackend(place: Place | undefined): Promise<Backend[]> {
 async function postgresBackend(place: Place | undefined): Promise<Backend[]> {
   if (place === undefined) return [];
   const client = new Client(new URL(place.url).href.replace(/\?.*/, ''));
+  const peer = new URL(place.url);
+  peer.pathname = `/${place.name}_dbos`;
+  peer.search = '';
   await client.connect();
   const show = async (name: string): Promise<string> => (await client.query(`SHOW ${name}`)).rows[0]?.[name];
   const [version, commit, sync] = [await show('server_version'), await show('synchronous_commit'), await show('fsync')];
   const settings = `PostgreSQL ${version?.split(' ')[0]}, synchronous_commit ${commit}, fsync ${sync}`;
   const remove = async (): Promise<void> => {
+    await client.query(`DROP DATABASE IF EXISTS ${peer.pathname.slice(1)} WITH (FORCE)`);
     await client.end();
     await place.remove();
   };
-  return [{ name: 'PostgreSQL', settings, meter: await postgresMeter(client), nodes: starting(place.url), remove }];
+  const nodes = starting(place.url);
+  return [
+    {
+      name: 'PostgreSQL',
+      settings,
+      meter: await postgresMeter(client),
+      nodes,
+      peer: async () => ({ name: 'DBOS', nodes: await Nodes.dbos(peer.href) }),
+      remove,
+    },
+  ];
 }
 
 const pairs = (list: readonly string[]): [string, string][] =>
@@ -55,8 +71,8 @@ const pairs = (list: readonly string[]): [string, string][] =>
 
 const starting =
   (url: string) =>
-  (executing: number, serving = 0, lease = 15_000): Promise<Nodes> =>
-    Nodes.start(url, executing, serving, lease);
+  (executing: number, serving = 0): Promise<Nodes> =>
+    Nodes.start(url, executing, serving);
 
 /** Nodes that share a store. */
 export class Nodes {
@@ -68,20 +84,20 @@ export class Nodes {
     this.serving = serving;
   }
 
-  static async start(url: string, executing: number, serving: number, lease: number): Promise<Nodes> {
+  static async start(url: string, executing: number, serving: number): Promise<Nodes> {
     const start = (role: 'executes' | 'serves'): Promise<Contestant> => {
-      const entry = {
-        id: role,
-        name: `a node that ${role}`,
-        file: 'node',
-        args: [url, role, String(lease)],
-        wire: acp,
-      };
+      const entry = { id: role, name: `a node that ${role}`, file: 'node', args: [url, role], wire: acp };
       return Contestant.start(entry, { pinned: false });
     };
     const startAll = (count: number, role: 'executes' | 'serves') =>
       Promise.all(Array.from({ length: count }, () => start(role)));
     return new Nodes(await startAll(executing, 'executes'), await startAll(serving, 'serves'));
+  }
+
+  /** DBOS in one process, which keeps its tables in `database`. */
+  static async dbos(database: string): Promise<Nodes> {
+    const entry = { id: 'dbos', name: 'DBOS', file: 'peers/dbos', args: [database], wire: acp };
+    return new Nodes([await Contestant.start(entry, { pinned: false })], []);
   }
 
   get all(): readonly Contestant[] {
