@@ -5,14 +5,15 @@ import { describe, expect, it } from 'vitest';
 const root = resolve(import.meta.dirname, '..');
 const page = readFileSync(resolve(root, 'CONTRIBUTING.md'), 'utf8');
 const journeys = page.slice(page.indexOf('## Journeys'), page.indexOf('## Words'));
+const adding = page.slice(page.indexOf('## Adding'), page.indexOf('## Journeys'));
 
 /** Each file of a text, and the names that stand behind it. */
 const stationsOf = (text: string) =>
-  [...text.matchAll(/`([\w./-]+\.ts)`\s+\(((?:`\w+`(?:,\s+)?)+)\)/g)].map(([, file = '', names = '']) => ({
+  [...text.matchAll(/`([\w./-]+\.tsx?)`\s+\(((?:`\w+`(?:,\s+)?)+)\)/g)].map(([, file = '', names = '']) => ({
     file,
     names: [...names.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
   }));
-const stations = stationsOf(journeys);
+const stations = [...stationsOf(journeys), ...stationsOf(adding)];
 
 describe('the map in CONTRIBUTING', () => {
   it('names folders that there are', () => {

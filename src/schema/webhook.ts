@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { RunEventType } from './event.ts';
 import { DateTime, HttpUrl, Uuid } from './scalars.ts';
+import { loggedStatuses } from './statuses.ts';
 
 export const Webhook = Type.Object(
   {
@@ -8,7 +9,7 @@ export const Webhook = Type.Object(
     events: Type.Optional(
       Type.Array(RunEventType, {
         minItems: 1,
-        maxItems: 6,
+        maxItems: loggedStatuses.length,
         description: 'default: run.awaiting, run.completed, run.failed and run.cancelled',
       }),
     ),
