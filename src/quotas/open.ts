@@ -9,17 +9,22 @@ import { OwnCounters } from './own-counters.ts';
  */
 export async function openQuotas(text: string, onError: (error: unknown) => void): Promise<Quotas> {
   const found = readStoreUrl(text);
-  if (found?.kind === 'redis') {
-    const { redisQuotas } = await import('./redis.ts');
-    return redisQuotas(found.url, found.prefix, onError);
+  switch (found?.kind) {
+    case undefined:
+    case 'memory':
+    case 'sqlite':
+      return new OwnCounters();
+    case 'redis': {
+      const { redisQuotas } = await import('./redis.ts');
+      return redisQuotas(found.url, found.prefix, onError);
+    }
+    case 'redis-cluster': {
+      const { clusterQuotas } = await import('./redis.ts');
+      return clusterQuotas(found.address, found.prefix, onError);
+    }
+    case 'postgres': {
+      const { postgresQuotas } = await import('./postgres.ts');
+      return postgresQuotas(found.url, found.schema, onError);
+    }
   }
-  if (found?.kind === 'redis-cluster') {
-    const { clusterQuotas } = await import('./redis.ts');
-    return clusterQuotas(found.address, found.prefix, onError);
-  }
-  if (found?.kind === 'postgres') {
-    const { postgresQuotas } = await import('./postgres.ts');
-    return postgresQuotas(found.url, found.schema, onError);
-  }
-  return new OwnCounters();
 }

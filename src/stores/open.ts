@@ -1,8 +1,6 @@
 import type { Store } from '../core/ports/store.ts';
 import type { Inspection } from './inspection.ts';
-import { readStoreUrl, reasonOf, type StoreUrl } from './store-url.ts';
-
-const urlForms = 'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE';
+import { readStoreUrl, reasonOf, type StoreUrl, storeForms } from './store-url.ts';
 
 /**
  * Opens the store that a URL names, and imports only that store's code:
@@ -78,7 +76,7 @@ export function storeName(url: string): string {
     .replace(/([?&][^=&#]*(?:pass|secret|token)[^=&#]*=)[^&#]*/gi, '$1***');
 }
 
-export const unknownStore = (name: string): Error => new Error(`there is no store "${name}"; use ${urlForms}`);
+export const unknownStore = (name: string): Error => new Error(`there is no store "${name}"; use ${storeForms}`);
 
 /** Runs `open`, and says of its error which store it is about. */
 async function withReason<T>(text: string, open: () => Promise<T>): Promise<T> {

@@ -14,6 +14,27 @@ export type StoreUrl =
   | { readonly kind: 'redis-cluster'; readonly address: ClusterAddress; readonly prefix: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly schema: string };
 
+type Kind = StoreUrl['kind'];
+
+/** The kinds of stores: the form of their URL, and whether several processes can have one. */
+const kinds: Readonly<Record<Kind, { readonly form: string; readonly isShared: boolean }>> = {
+  memory: { form: 'memory:', isShared: false },
+  sqlite: { form: 'sqlite:PATH', isShared: false },
+  redis: { form: 'redis://HOST', isShared: true },
+  'redis-cluster': { form: 'redis+cluster://HOST', isShared: true },
+  postgres: { form: 'postgres://HOST/DATABASE', isShared: true },
+};
+
+/** The forms of URLs of all stores, and of those that several processes can have, for texts. */
+export const storeForms = listed(Object.values(kinds).map(({ form }) => form));
+export const sharedStoreForms = listed(Object.values(kinds).flatMap(({ form, isShared }) => (isShared ? [form] : [])));
+
+/** Whether several processes can have the store of a URL. */
+export function isSharedStore(text: string): boolean {
+  const kind = readStoreUrl(text)?.kind;
+  return kind !== undefined && kinds[kind].isShared;
+}
+
 /** Parses the URL of a store; undefined for an unknown scheme. @throws Error that names the problem */
 export function readStoreUrl(text: string): StoreUrl | undefined {
   const [, scheme = '', rest = ''] = /^([a-z+]+):(.*)$/s.exec(text) ?? [];
@@ -30,6 +51,10 @@ export function readStoreUrl(text: string): StoreUrl | undefined {
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ');
   return error instanceof Error ? error.message : String(error);
+}
+
+function listed(forms: readonly string[]): string {
+  return `${forms.slice(0, -1).join(', ')} or ${forms.at(-1)}`;
 }
 
 function redis(url: URL): StoreUrl {

@@ -38,7 +38,9 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
 it('rivulet worker asks for the store of the servers', async () => {
   const rivulet = startRivulet(folder, ['worker']);
   expect(await rivulet.ended()).toBe(2);
-  expect(rivulet.err).toContain('A worker needs a store that several processes share, redis:// or postgres://');
+  expect(rivulet.err).toContain(
+    'A worker needs a store that several processes share, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE',
+  );
 });
 
 it.for([[['worker']], [['serve', '--no-worker']]])(
@@ -46,6 +48,8 @@ it.for([[['worker']], [['serve', '--no-worker']]])(
   async ([args]) => {
     const rivulet = startRivulet(folder, [...(args ?? []), '--store', 'memory:']);
     expect(await rivulet.ended()).toBe(2);
-    expect(rivulet.err).toContain('needs a store that several processes share, redis:// or postgres://; got memory:');
+    expect(rivulet.err).toContain(
+      'needs a store that several processes share, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE; got memory:',
+    );
   },
 );

@@ -12,6 +12,7 @@ import type { RunsResponse } from '../../schema/api.ts';
 import { isProtocol, loadProtocols, protocolAddresses } from '../../server/protocols.ts';
 import { createServer } from '../../server/server.ts';
 import { storeName } from '../../stores/open.ts';
+import { isSharedStore, sharedStoreForms } from '../../stores/store-url.ts';
 import { isLoopback } from '../addresses.ts';
 import { exit, UsageError } from '../exit-codes.ts';
 import { greeting, noAuthentication } from '../serving/greeting.ts';
@@ -21,7 +22,7 @@ import { loadAgents } from '../serving/load-agents.ts';
 import { surviveStrayErrors } from '../serving/stray-errors.ts';
 import { WatchedAgents } from '../serving/watch-agents.ts';
 import { startWatchdog } from '../serving/watchdog.ts';
-import { authOptions, forgetSecrets, isShared, refuseOpenAccess } from '../settings/consequences.ts';
+import { authOptions, forgetSecrets, refuseOpenAccess } from '../settings/consequences.ts';
 import { envFile } from '../settings/env-file.ts';
 import type { Settings } from '../settings/settings.ts';
 import { formatDuration } from '../terminal/format.ts';
@@ -148,9 +149,9 @@ const serverOptions = async (settings: Settings) => {
 const checkLimits = compile(Limits, 'limits');
 
 function requireSharedStore(store: string, subject: string): void {
-  if (isShared(store)) return;
+  if (isSharedStore(store)) return;
   throw new UsageError(
-    `${subject} needs a store that several processes share, redis:// or postgres://; got ${storeName(store)}`,
+    `${subject} needs a store that several processes share, ${sharedStoreForms}; got ${storeName(store)}`,
   );
 }
 
@@ -217,7 +218,7 @@ async function noteOpenRuns(
   const grace = formatDuration(limits.shutdownGrace);
   const atMost = `to end, at most ${grace}; press Ctrl-C again to end at once.`;
   // A shared store has the runs of other processes as well.
-  if (isShared(store)) return terminal.note(`Waiting for the runs of this process ${atMost}`, 'yellow');
+  if (isSharedStore(store)) return terminal.note(`Waiting for the runs of this process ${atMost}`, 'yellow');
   const answer = app
     .inject({ url: '/runs?status=in-progress&limit=100', headers: { authorization: `Bearer ${key}` } })
     .then((response): RunsResponse => response.json());

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { AuthOptions } from '../../http/auth/credentials.ts';
 import { parseKeyPairs } from '../../http/auth/key-records.ts';
-import { readStoreUrl } from '../../stores/store-url.ts';
+import { isSharedStore, readStoreUrl } from '../../stores/store-url.ts';
 import { isLoopback } from '../addresses.ts';
 import { UsageError } from '../exit-codes.ts';
 import { rows, type Settings } from './settings.ts';
@@ -81,7 +81,10 @@ export function warningsOf(settings: Settings): string[] {
         'wrong credentials of one refuse new tokens of all',
     ],
     [store === 'memory:', 'the store is memory: runs and sessions are lost when the server ends'],
-    [!worker && !isShared(store), 'worker is false, but no other process can share this store: no run is executed'],
+    [
+      !worker && !isSharedStore(store),
+      'worker is false, but no other process can share this store: no run is executed',
+    ],
     [
       allowHosts.includes('*'),
       'allowHosts has *: a web page can reach the server under a name of its own (DNS rebinding)',
@@ -90,10 +93,6 @@ export function warningsOf(settings: Settings): string[] {
   ];
   return findings.flatMap(([isFound, text]) => (isFound ? [text] : []));
 }
-
-/** Whether several processes can have the store. */
-export const isShared = (store: string): boolean =>
-  ['redis', 'redis-cluster', 'postgres'].includes(readStoreUrl(store)?.kind ?? '');
 
 /** The file of a store in SQLite; undefined for any other store. */
 export function storeFile(store: string): string | undefined {

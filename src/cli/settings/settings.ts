@@ -8,7 +8,7 @@ import { hostOption, originOption } from '../../http/pages/allowed-origins.ts';
 import { publicUrlProblem } from '../../http/server-url.ts';
 import { isProtocol, protocolNames } from '../../server/protocols.ts';
 import { storeName, unknownStore } from '../../stores/open.ts';
-import { readStoreUrl } from '../../stores/store-url.ts';
+import { readStoreUrl, storeForms } from '../../stores/store-url.ts';
 
 /** How a setting is given where it is not in a file. */
 interface Names {
@@ -76,10 +76,7 @@ export const Settings = section({
   agents: setting({ worker: true }, list('folders with agents; arguments take precedence', ['agents'])),
   store: setting(
     { flag: '--store <url>', env: 'RIVULET_STORE', secret: 'url', worker: true, check: storeUrl },
-    text(
-      'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST or postgres://HOST/DATABASE',
-      'sqlite:./data/rivulet.db',
-    ),
+    text(storeForms, 'sqlite:./data/rivulet.db'),
   ),
   publicUrl: setting(
     { flag: '--public-url <url>', env: 'PUBLIC_URL', worker: true, check: publicUrl },
