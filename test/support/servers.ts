@@ -174,6 +174,19 @@ export class RedisCluster {
       await setTimeout(50);
   }
 
+  /** A replica takes over from its living primary, which goes on as a replica: what operators do before an update. */
+  async handOver({ id }: Primary): Promise<void> {
+    const lines = await this.#known();
+    const replica = lines.find((line) => line.split(' ')[3] === id)?.split(' ')[1] ?? '';
+    const node = this.nodes.find((one) => replica.startsWith(`${addressOf(one)}@`));
+    if (node === undefined) throw new Error(`the primary ${id} has no replica`);
+    const redis = new Redis(node.url);
+    await redis.cluster('FAILOVER');
+    while (!(await redis.info('replication')).includes('role:master')) await setTimeout(20);
+    await redis.quit();
+    await this.untilWhole();
+  }
+
   /** Moves slots from one primary to another one. */
   async move(from: string, to: string, slots: number): Promise<void> {
     const [first] = await this.primaries();

@@ -1,7 +1,7 @@
 import { type StreamResponse, type Task, TaskState } from '@a2a-js/sdk';
 import { expect } from 'vitest';
 import { type Binding, clientOf, data, foldUpdate, message } from '../a2a/clients.ts';
-import { runsOf, serveChats, turns } from './agent.ts';
+import { runsOf, type ServeChats, turns } from './agent.ts';
 import { listed, type Seen } from './seen.ts';
 
 const stateOf = (task: Task): string =>
@@ -25,8 +25,8 @@ const shown = (tasks: readonly Task[]): string =>
   );
 
 /** The official client, by one of its bindings. */
-export async function a2a(binding: Binding): Promise<Seen> {
-  const chats = await serveChats();
+export async function a2a(serve: ServeChats, binding: Binding): Promise<Seen> {
+  const chats = await serve();
   const client = await clientOf(`${chats.url}/a2a/chat/`, binding);
   let task: Task | undefined;
   const steps: string[] = [];
@@ -55,7 +55,7 @@ export async function a2a(binding: Binding): Promise<Seen> {
   for (const { id } of [one, two, three])
     loaded.push(await client.getTask({ tenant: '', id, historyLength: undefined }));
 
-  const others = await serveChats();
+  const others = await serve();
   const other = await clientOf(`${others.url}/a2a/chat/`, binding);
   const ended: Task[] = [];
   for await (const update of other.sendMessageStream(message(turns[0], { contextId: 'c' }))) {

@@ -1,7 +1,7 @@
 import type { Message } from '@ag-ui/client';
 import { expect } from 'vitest';
 import { ReconnectingAgent } from '../../../examples/ag-ui/reconnecting-agent.ts';
-import { askedAnew, type Chats, half, runsOf, serveChats, turns } from './agent.ts';
+import { askedAnew, type Chats, half, runsOf, type ServeChats, turns } from './agent.ts';
 import { listed, type Seen } from './seen.ts';
 
 /** The calls with their results, and how the last answer ends, as the messages have them. */
@@ -24,7 +24,7 @@ function shown(messages: readonly Message[]): string {
   );
 }
 
-export async function agUi(): Promise<Seen> {
+export async function agUi(serve: ServeChats): Promise<Seen> {
   const open = ({ url }: Chats): ReconnectingAgent =>
     new ReconnectingAgent({ url: `${url}/ag-ui/chat`, threadId: 'c' });
   const say = (agent: ReconnectingAgent, content: string, runId: string): Promise<unknown> => {
@@ -38,7 +38,7 @@ export async function agUi(): Promise<Seen> {
     await expect.poll(() => shown(agent.messages)).not.toBe('nothing');
     return { agent, sent };
   };
-  const chats = await serveChats();
+  const chats = await serve();
   const { agent, sent } = await begin(chats);
   const working = shown(agent.messages);
   chats.release();
@@ -50,7 +50,7 @@ export async function agUi(): Promise<Seen> {
   const loaded = open(chats);
   await loaded.connectAgent({ runId: 'four' });
 
-  const others = await serveChats();
+  const others = await serve();
   const stopped = await begin(others);
   stopped.agent.abortRun();
   await stopped.sent;

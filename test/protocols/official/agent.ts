@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect } from 'vitest';
-import { defineAgent, textOf } from '../../../src/index.ts';
+import { defineAgent, type ServerOptions, textOf } from '../../../src/index.ts';
 import { serve } from '../../support/serve.ts';
 
 /** A server with the agent `chat`, whose slow tool ends when a test lets it. */
@@ -20,7 +20,10 @@ export const turns = ['weather', 'pay', 'write'] as const;
 /** The text of the last turn, whose model is cut off. */
 export const half = 'Once upon';
 
-export async function serveChats(): Promise<Chats> {
+/** Starts a server for one conversation, or more. */
+export type ServeChats = () => Promise<Chats>;
+
+export async function serveChats(options: Partial<ServerOptions> = {}): Promise<Chats> {
   let count = 0;
   const [work, begun] = [deferred(), deferred()];
   const chat = defineAgent(
@@ -51,7 +54,7 @@ export async function serveChats(): Promise<Chats> {
       }
     },
   );
-  const { url } = await serve([chat], { playground: false, docs: false });
+  const { url } = await serve([chat], { ...options, playground: false, docs: false });
   return { url, working: () => begun.promise, begun: () => count, release: work.resolve };
 }
 

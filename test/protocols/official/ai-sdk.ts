@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { type Chat, type ChatMessage, openChat, type Version } from '../ai-sdk/chats.ts';
-import { askedAnew, type Chats, half, runsOf, serveChats, turns } from './agent.ts';
+import { askedAnew, type Chats, half, runsOf, type ServeChats, turns } from './agent.ts';
 import { listed, type Seen } from './seen.ts';
 
 /** The calls with their states, and how the last answer ends, as the parts of the messages have them. */
@@ -16,7 +16,7 @@ function shown(messages: readonly ChatMessage[]): string {
   ]);
 }
 
-export async function aiSdk(version: Version, open: typeof openChat = openChat): Promise<Seen> {
+export async function aiSdk(serve: ServeChats, version: Version, open: typeof openChat = openChat): Promise<Seen> {
   const asks = version === 'ai5' ? {} : { body: { approvals: true } };
   const chatOf = ({ url }: Chats, messages: readonly ChatMessage[] = []): Chat =>
     open(version, { api: `${url}/ai/chat`, id: 'c', messages, ...asks });
@@ -27,7 +27,7 @@ export async function aiSdk(version: Version, open: typeof openChat = openChat):
     await expect.poll(() => shown(chat.messages)).not.toBe('nothing');
     return { chat, sent };
   };
-  const chats = await serveChats();
+  const chats = await serve();
   const { chat, sent } = await begin(chats);
   const working = shown(chat.messages);
   chats.release();
@@ -41,7 +41,7 @@ export async function aiSdk(version: Version, open: typeof openChat = openChat):
   await chat.sendMessage({ text: turns[2] });
   const loaded: { messages: ChatMessage[] } = await (await fetch(`${chats.url}/ai/chat/c`)).json();
 
-  const others = await serveChats();
+  const others = await serve();
   const stopped = await begin(others);
   await stopped.chat.stop();
   await stopped.sent;

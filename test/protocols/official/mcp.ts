@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import type { clients, Result } from '../mcp/clients.ts';
-import { half, runsOf, serveChats, statesOf, turns } from './agent.ts';
+import { half, runsOf, type ServeChats, statesOf, turns } from './agent.ts';
 import { keepsNothing, listed, type Seen } from './seen.ts';
 
 /** A host of MCP: the agent is a tool, and each turn a call of it. */
-export async function mcp(open: (typeof clients)[number][1]): Promise<Seen> {
-  const chats = await serveChats();
+export async function mcp(serve: ServeChats, open: (typeof clients)[number][1]): Promise<Seen> {
+  const chats = await serve();
   const questions: string[] = [];
   const clientOf = (url: string) =>
     open(url, {
@@ -39,7 +39,7 @@ export async function mcp(open: (typeof clients)[number][1]): Promise<Seen> {
           : ', cut off: not said';
     return `${result.isError ? 'error' : 'text'}${cut}`;
   });
-  const others = await serveChats();
+  const others = await serve();
   const other = await clientOf(others.url);
   const stop = new AbortController();
   const stopped = other

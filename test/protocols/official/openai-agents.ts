@@ -1,6 +1,6 @@
 import { Agent, type AgentInputItem, OpenAIProvider, Runner, tool } from '@openai/agents';
 import { expect } from 'vitest';
-import { runsOf, serveChats, statesOf, turns } from './agent.ts';
+import { runsOf, type ServeChats, statesOf, turns } from './agent.ts';
 import { keepsNothing, listed, type Seen } from './seen.ts';
 
 /** A yes of the user, as a tool of the client. Without this tool, the SDK fails at the question. */
@@ -13,7 +13,7 @@ const askUser = tool({
 });
 
 /** An agent of the SDK whose model is this server's agent, by Responses or by Chat Completions. */
-export async function openAiAgents(useResponses: boolean): Promise<Seen> {
+export async function openAiAgents(serve: ServeChats, useResponses: boolean): Promise<Seen> {
   const open = (url: string) => {
     const modelProvider = new OpenAIProvider({ baseURL: `${url}/v1`, apiKey: 'none', useResponses });
     const runner = new Runner({ modelProvider, tracingDisabled: true });
@@ -41,7 +41,7 @@ export async function openAiAgents(useResponses: boolean): Promise<Seen> {
       return { seen, raw, read };
     };
   };
-  const chats = await serveChats();
+  const chats = await serve();
   const say = open(chats.url);
   const first = await say(turns[0]);
   const read = first.read();
@@ -59,7 +59,7 @@ export async function openAiAgents(useResponses: boolean): Promise<Seen> {
     );
     told.push([...next.seen, ...error].join(', '));
   }
-  const others = await serveChats();
+  const others = await serve();
   const sayThere = open(others.url);
   const stop = new AbortController();
   const stopped = (await sayThere(turns[0], stop.signal)).read().catch(() => {});

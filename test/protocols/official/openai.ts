@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { expect } from 'vitest';
-import { runsOf, serveChats, turns } from './agent.ts';
+import { runsOf, type ServeChats, turns } from './agent.ts';
 import { listed, type Seen } from './seen.ts';
 
 type Item = OpenAI.Responses.ResponseOutputItem;
@@ -20,8 +20,8 @@ const shown = (responses: readonly Response[]): string =>
   );
 
 /** The package `openai`, by Responses. */
-export async function openAi(): Promise<Seen> {
-  const chats = await serveChats();
+export async function openAi(serve: ServeChats): Promise<Seen> {
+  const chats = await serve();
   const clientOf = (url: string): OpenAI => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
   const client = clientOf(chats.url);
   const items = new Map<string | undefined, Item>();
@@ -46,7 +46,7 @@ export async function openAi(): Promise<Seen> {
   const loaded: Response[] = [];
   for (const { id } of [one, asked, two, three]) loaded.push(await client.responses.retrieve(id));
 
-  const others = await serveChats();
+  const others = await serve();
   const other = clientOf(others.url);
   const stopped = await other.responses.create({ model: 'chat', input: turns[0], stream: true });
   let id = '';
