@@ -2,7 +2,7 @@ import type { ChangeEvent } from '../../engine/changes/change-reader.ts';
 
 /**
  * One event in the SSE format: `id` is its number in the run, `data` its JSON. Lines end with LF. The id comes last, here and in
- * every protocol: some clients take the id of an event that was cut off as their cursor.
+ * every protocol but AG-UI: some clients take the id of an event that was cut off as their cursor.
  */
 export const frame = (id: number, line: string): string => `data: ${line}\nid: ${id}\n\n`;
 

@@ -57,6 +57,16 @@ export const runError = ({ code, message, data }: ErrorBody): { type: string; me
 };
 
 /**
+ * A frame. Its id comes first, unlike in other protocols: TanStack AI takes an event when it reads `data`, with the id that it
+ * has read by then.
+ */
+export const frameOf = (id: number | string, data: string): string => `id: ${id}\n${prefix}${data}\n\n`;
+
+const prefix = 'data: ';
+
+export const dataOf = (frame: string): string => frame.slice(frame.indexOf('\n') + 1 + prefix.length, -2);
+
+/**
  * A log as the events of AG-UI. A frame's SSE id is the number of its event; where the event has several frames, those
  * before the last have `n.1`, `n.2`, …: a reader goes on after any of them.
  */
@@ -68,7 +78,7 @@ export function agUiFrames(request: AgUiRun): Projection<State> {
     project(state, line, n, frames) {
       const token = tokenIn(line);
       if (token !== undefined && state.text !== undefined && state.started) {
-        frames.push(`${state.text.head}${token}}\nid: ${n}\n\n`);
+        frames.push(frameOf(n, `${state.text.head}${token}}`));
         return state;
       }
       const group = new Group(request, state, n);
@@ -96,7 +106,7 @@ class Group {
   write(frames: string[]): void {
     const last = this.#data.length;
     for (const [index, data] of this.#data.entries()) {
-      frames.push(`data: ${data}\nid: ${frameId(this.#n, index, last)}\n\n`);
+      frames.push(frameOf(frameId(this.#n, index, last), data));
     }
   }
 
@@ -132,7 +142,7 @@ class Group {
       this.state = { ...this.state, text: { id, head: headOf(id) }, before: undefined };
     }
     this.#begin();
-    this.#data.push(`${this.state.text?.head.slice('data: '.length)}${token}}`);
+    this.#data.push(`${this.state.text?.head}${token}}`);
   }
 
   get #id(): string {
@@ -334,7 +344,7 @@ class Group {
 
 const unnamed: ErrorBody = { code: 'server_error', message: 'The run failed.' };
 
-const headOf = (id: string): string => flat(`data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":`);
+const headOf = (id: string): string => flat(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"${id}","delta":`);
 
 /** The result of a tool as text: a call without one would look like a call that the client has to answer. */
 const resultOf = ({ tool_output, tool_error, message = '' }: Omit<TrajectoryMetadata, 'kind'>): string =>

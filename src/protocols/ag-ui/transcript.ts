@@ -7,7 +7,7 @@ import type { Position } from '../../http/sse/projection.ts';
 import type { RunEvent } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import { kindOf } from '../part-kinds.ts';
-import { type AgUiRun, runStarted, toolAvailable } from './projection.ts';
+import { type AgUiRun, dataOf, frameOf, runStarted, toolAvailable } from './projection.ts';
 
 /** A message as clients keep it. */
 interface ClientMessage {
@@ -79,7 +79,7 @@ export class Transcript {
   /** Takes an event of the log and its frames. */
   add(line: string, frames: readonly string[]): void {
     if (runEventOf(line) === 'in-progress') this.#addReply(JSON.parse(line));
-    for (const frame of frames) this.#fold(frame.slice('data: '.length, frame.indexOf('\n')));
+    for (const frame of frames) this.#fold(dataOf(frame));
   }
 
   /** The client has the result of its tool in a message of its own, whose id came with it. */
@@ -210,10 +210,12 @@ export function leadOf(
   ];
   const before = cursor === undefined ? [...snapshots.map(toLine), ...customs] : [];
   const data = [runStarted(run, run_id), ...before, ...open];
+  const last = data.length - 1;
   // Only the last one has an id: a reader that has a part of them begins anew.
-  const id =
-    from.frames < 0 ? '' : `id: ${from.event}${from.frames < Number.POSITIVE_INFINITY ? `.${from.frames}` : ''}\n`;
-  return data.map((one, index) => `data: ${one}\n${index === data.length - 1 ? id : ''}\n`);
+  return data.map((one, index) => {
+    if (index < last || from.frames < 0) return `data: ${one}\n\n`;
+    return frameOf(`${from.event}${from.frames < Number.POSITIVE_INFINITY ? `.${from.frames}` : ''}`, one);
+  });
 }
 
 /** A message of the input of a run that was made in another protocol. Only a user's message may have files. */

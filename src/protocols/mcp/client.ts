@@ -63,7 +63,10 @@ export function clientOf(headers: FastifyRequest['headers'], { kind, message }: 
   const meta = isObject(params._meta) ? params._meta : {};
   const claimed = meta[`${metaKey}protocolVersion`];
   const namesOlder = version !== undefined && isOlder(version);
-  const isModern = claimed !== undefined || version === modernVersion || (method !== undefined && !namesOlder);
+  // `mcp-remote` sends `Mcp-Method` with the `initialize` of the older era, before a version is agreed on.
+  const isInitialize = 'method' in message && message.method === 'initialize';
+  const hasModernHeader = method !== undefined && !namesOlder && !isInitialize;
+  const isModern = claimed !== undefined || version === modernVersion || hasModernHeader;
   if (!isModern) return olderClient(headers, version);
   if (kind !== 'request')
     return { modern: true, version: modernVersion, elicits: false, tasks: false, session: undefined };

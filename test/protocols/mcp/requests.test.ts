@@ -46,6 +46,16 @@ it.each(['null', '1', '"text"', '[]'])('a body that is %s is no request', async 
   expect([response.status, (await response.json()).error.code]).toEqual([400, -32600]);
 });
 
+it('an older client may name its method in a header before it has agreed on a version, as mcp-remote does', async () => {
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'mcp-remote', version: '0.15.1' },
+  };
+  const { status, body } = await json(await post(request('initialize', params), { 'mcp-method': 'initialize' }));
+  expect([status, body.result?.protocolVersion]).toEqual([200, '2025-11-25']);
+});
+
 describe('a modern request', () => {
   it.each<[what: string, headers: Headers, status: number, code: number]>([
     ['without its version', { 'mcp-protocol-version': '' }, 400, -32020],
