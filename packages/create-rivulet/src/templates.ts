@@ -81,11 +81,18 @@ OPENAI_API_KEY=
 OPENAI_MODEL=gpt-5-mini
 `;
 
-const viteConfig = `import { defineConfig } from 'vite';
+const viteConfig = `import { defineConfig, type ProxyOptions } from 'vite';
+
+/** Ends the stream of a server that has crashed. Vite's proxy alone would hold it open. */
+const configure: ProxyOptions['configure'] = (proxy) => {
+  proxy.on('proxyRes', (answer, _request, response) => {
+    answer.on('close', () => answer.complete || response.destroy());
+  });
+};
 
 // The page and the agents need the same origin. The server accepts requests of its own origin only, so the proxy sends that.
 const target = 'http://127.0.0.1:8000';
-const proxied = { target, changeOrigin: true, headers: { origin: target } };
+const proxied = { target, changeOrigin: true, headers: { origin: target }, configure };
 
 export default defineConfig({
   build: { outDir: '../dist', emptyOutDir: true },
