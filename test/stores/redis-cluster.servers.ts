@@ -141,16 +141,16 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
       created_at: '2026-01-01T00:00:00.000Z',
     });
     await store.commit([1, 2].map((part) => ({ ...created(part), deliveries: [delivery(part)] })));
-    const claimed = await store.claimDeliveries('2026-01-02', '2026-01-03', 10);
+    const claimed = await store.outbox.claimDeliveries('2026-01-02', '2026-01-03', 10);
     expect(claimed).toHaveLength(2);
     const attempt = { attempted_at: '2026-01-02T00:00:00.000Z', status: 500, error: null } as const;
     for (const one of claimed)
-      await store.finishDelivery(one, { ...attempt, state: 'pending', next_at: '2026-01-02T00:00:01.000Z' });
-    expect(await store.urlFailures(null, 'https://receiver')).toMatchObject({ attempts: 2 });
-    const [again] = await store.claimDeliveries('2026-01-03', '2026-01-04', 1);
+      await store.outbox.finishDelivery(one, { ...attempt, state: 'pending', next_at: '2026-01-02T00:00:01.000Z' });
+    expect(await store.outbox.urlFailures(null, 'https://receiver')).toMatchObject({ attempts: 2 });
+    const [again] = await store.outbox.claimDeliveries('2026-01-03', '2026-01-04', 1);
     if (again === undefined) throw new Error('no delivery is due');
-    await store.finishDelivery(again, { ...attempt, status: 200, state: 'delivered' });
-    expect(await store.urlFailures(null, 'https://receiver')).toBeUndefined();
+    await store.outbox.finishDelivery(again, { ...attempt, status: 200, state: 'delivered' });
+    expect(await store.outbox.urlFailures(null, 'https://receiver')).toBeUndefined();
   });
 
   it('hears of what any part writes, and of the tokens of the runs that are followed', async () => {

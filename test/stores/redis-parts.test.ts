@@ -1,35 +1,39 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RunClaims } from '../../src/core/ports/run-claims.ts';
 import { ClusterClaims } from '../../src/stores/redis/cluster-claims.ts';
-import { answered } from '../../src/stores/redis/parts.ts';
+import { Parts } from '../../src/stores/redis/parts.ts';
 
 const hanging = <T>(): Promise<T> => new Promise<T>(() => {});
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+/** Parts with these answers. */
+const answering = (...answers: (() => Promise<number>)[]): Promise<number[]> =>
+  new Parts(answers).answered((answer) => answer());
+
 describe('the parts that answer', () => {
   it('are not held up by one that hangs, nor by one that fails', async () => {
-    const found = answered([
-      Promise.resolve(1),
-      hanging<number>(),
-      Promise.reject(new Error('away')),
-      Promise.resolve(2),
-    ]);
+    const fails = (): Promise<number> => Promise.reject(new Error('away'));
+    const found = answering(
+      async () => 1,
+      hanging,
+      fails,
+      async () => 2,
+    );
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await found).toEqual([1, 2]);
   });
 
   it('are waited for, where the first answer is late', async () => {
-    const late = new Promise<number>((resolve) => setTimeout(resolve, 10_000, 1));
-    const found = answered([Promise.reject(new Error('away')), late]);
+    const late = (): Promise<number> => new Promise((resolve) => setTimeout(resolve, 10_000, 1));
+    const found = answering(() => Promise.reject(new Error('away')), late);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await found).toEqual([1]);
   });
 
-  it('are none, where all fail or there are none', async () => {
-    await expect(answered([Promise.reject(new Error('away'))])).rejects.toThrow('away');
-    expect(await answered([])).toEqual([]);
+  it('are none, where all fail', async () => {
+    await expect(answering(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
   });
 });
 
@@ -54,8 +58,7 @@ function twoParts(): { claims: ClusterClaims; states: [State, State] } {
       freeRuns: () => answer(undefined),
     };
   };
-  const partitions = { count: 2, of: (id: string) => Number(id.slice(-4)) };
-  return { claims: new ClusterClaims([partOf(0), partOf(1)], partitions), states };
+  return { claims: new ClusterClaims(new Parts([{ claims: partOf(0) }, { claims: partOf(1) }])), states };
 }
 
 const lease = 6_000;

@@ -61,7 +61,7 @@ export interface PendingDeliveries {
 }
 
 /**
- * The part of a store that keeps deliveries. Writes add to it: see `Write.deliveries`. The deliveries of one run to one
+ * The deliveries of a store. Writes add to it: see `Write.deliveries`. The deliveries of one run to one
  * URL form a line: a delivery is claimed when no earlier one of its line is pending. So the receiver gets them in order,
  * and a URL that fails delays no other.
  */

@@ -1,6 +1,5 @@
 import type { RunClaims } from '../../core/ports/run-claims.ts';
-import type { Partitions } from '../../core/ports/store.ts';
-import { answered, byPart, each, inTurn } from './parts.ts';
+import type { Parts } from './parts.ts';
 
 /** A part with which a node could not renew its lease gives it no runs of others for this share of a lease afterwards. */
 const caution = 1 / 3;
@@ -22,25 +21,21 @@ const noLease: Lease = { endsAt: 0, claimsFrom: 0, isAway: false };
  * nodes, which live, may have ended there, also while this node was starting.
  */
 export class ClusterClaims implements RunClaims {
-  readonly #parts: readonly RunClaims[];
-  readonly #partitions: Partitions;
+  readonly #parts: Parts<{ readonly claims: RunClaims }>;
   /** Of each node of this process, by part. */
   readonly #leases = new Map<string, Lease[]>();
-  /** The part that is asked first, in turn. */
-  #first = 0;
 
-  constructor(parts: readonly RunClaims[], partitions: Partitions) {
+  constructor(parts: Parts<{ readonly claims: RunClaims }>) {
     this.#parts = parts;
-    this.#partitions = partitions;
   }
 
   async renewLease(node: string, milliseconds: number): Promise<void> {
     const began = performance.now();
-    const leases = this.#leases.get(node) ?? this.#parts.map(() => noLease);
+    const leases = this.#leases.get(node) ?? [];
     this.#leases.set(node, leases);
-    const late = new Set(this.#parts.keys());
-    const renewed = this.#parts.map(async (part, index) => {
-      await part.renewLease(node, milliseconds);
+    const late = new Set(Array(this.#parts.count).keys());
+    const renewed = this.#parts.answered(async ({ claims }, index) => {
+      await claims.renewLease(node, milliseconds);
       late.delete(index);
       const { endsAt, claimsFrom, isAway } = leases[index] ?? noLease;
       const now = performance.now();
@@ -52,7 +47,7 @@ export class ClusterClaims implements RunClaims {
       };
     });
     try {
-      await answered(renewed);
+      await renewed;
     } finally {
       for (const index of late) leases[index] = { ...(leases[index] ?? noLease), isAway: true };
     }
@@ -60,37 +55,30 @@ export class ClusterClaims implements RunClaims {
 
   async endLease(node: string): Promise<void> {
     this.#leases.delete(node);
-    await each(this.#parts, (part) => part.endLease(node));
+    await this.#parts.each(({ claims }) => claims.endLease(node));
   }
 
   async claimRuns(node: string, agents: readonly string[], limit: number): Promise<string[]> {
-    this.#first = (this.#first + 1) % this.#parts.length;
-    const indexes = this.#parts.map((_, index) => index);
-    return inTurn(indexes, this.#first, limit, async (index, rest) => {
+    return this.#parts.inTurn(limit, async ({ claims }, rest, index) => {
       const { endsAt, claimsFrom, isAway } = this.#leases.get(node)?.[index] ?? noLease;
       const now = performance.now();
-      return isAway || endsAt < now || claimsFrom > now ? [] : this.#part(index).claimRuns(node, agents, rest);
+      return isAway || endsAt < now || claimsFrom > now ? [] : claims.claimRuns(node, agents, rest);
     });
   }
 
   async takeRuns(node: string, run_ids: readonly string[]): Promise<string[]> {
-    const groups = byPart(run_ids, (id) => this.#partitions.of(id));
-    return (await answered(groups.map(async ([index, ids]) => this.#part(index).takeRuns(node, ids)))).flat();
+    const groups = this.#parts.group(run_ids);
+    const ask = ({ claims }: { claims: RunClaims }, index: number) => claims.takeRuns(node, groups.get(index) ?? []);
+    return (await this.#parts.answered(ask, groups.keys())).flat();
   }
 
   async heldRuns(node: string, after: string, limit: number): Promise<string[]> {
-    const found = await answered(this.#parts.map((part) => part.heldRuns(node, after, limit)));
+    const found = await this.#parts.answered(({ claims }) => claims.heldRuns(node, after, limit));
     return found.flat().sort().slice(0, limit);
   }
 
   async freeRuns(node: string, run_ids: readonly string[]): Promise<void> {
-    const groups = byPart(run_ids, (id) => this.#partitions.of(id));
-    await answered(groups.map(([index, ids]) => this.#part(index).freeRuns(node, ids)));
-  }
-
-  #part(index: number): RunClaims {
-    const part = this.#parts[index];
-    if (part === undefined) throw new RangeError(`the store has no part ${index}`);
-    return part;
+    const groups = this.#parts.group(run_ids);
+    await this.#parts.answered(({ claims }, index) => claims.freeRuns(node, groups.get(index) ?? []), groups.keys());
   }
 }
