@@ -316,6 +316,36 @@ describe('a store in a Redis cluster that changes', () => {
     expect(await (await opening).run('unknown')).toBeUndefined();
   }, 180_000);
 
+  it('goes on with the other parts while a primary is away, and knows which ones answer', async ({ skip }) => {
+    const own = await startRedisCluster();
+    if (own === undefined) return skip();
+    onTestFinished(() => own.stop());
+    for (const { url } of own.nodes) {
+      const redis = new Redis(url);
+      await redis.config('SET', 'cluster-require-full-coverage', 'no');
+      await redis.quit();
+    }
+    const store = await open(own.url);
+    const parts = Array.from({ length: 12 }, (_, part) => part);
+    await store.commit(parts.map((part) => created(part, { owner: 'key:alice' })));
+    const answering = (): number[] => parts.filter((part) => store.partitions?.answers(part));
+    const [dead] = await own.primaries();
+    await dead?.kill();
+    await eventually(async () => {
+      expect(await store.openRuns('key:alice')).toMatchObject([{ status: 'created', count: 8 }]);
+      expect(answering()).toHaveLength(8);
+    });
+    for (const part of answering()) expect(await store.runs({ status: 'created', part }, undefined, 9)).toHaveLength(1);
+    await expect(store.runs({ status: 'created' }, undefined, 9)).rejects.toThrow();
+    expect(await store.outbox.pendingDeliveries(9)).toEqual({ count: 0, oldest: null });
+    expect(await store.outbox.claimDeliveries('2026-01-02', '2026-01-03', 10)).toEqual([]);
+    await dead?.restart();
+    await eventually(async () => {
+      await store.due('2026-01-01', 1);
+      expect(answering()).toEqual(parts);
+    });
+  }, 180_000);
+
   it('hears of all its parts again when the node that it was subscribed at was taken out', async ({ skip }) => {
     const own = await startRedisCluster();
     if (own === undefined) return skip();

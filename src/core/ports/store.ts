@@ -24,6 +24,8 @@ export interface Partitions {
   readonly count: number;
   /** The number of the part, from 0 on, of the run, the session or the resource that an id belongs to. */
   of(id: string): number;
+  /** Whether a part answers, as far as is known: its last call was answered, and soon. */
+  answers(part: number): boolean;
 }
 
 /**

@@ -39,7 +39,7 @@ export class ClusterDeliveries implements Outbox {
   }
 
   async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    const found = await this.#parts.each(({ outbox }) => outbox.pendingDeliveries(limit));
+    const found = await this.#parts.answered(({ outbox }) => outbox.pendingDeliveries(limit));
     const [oldest = null] = found.flatMap((one) => one.oldest ?? []).sort();
     return { count: Math.min(limit, sum(found.map(({ count }) => count))), oldest };
   }

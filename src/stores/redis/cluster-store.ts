@@ -1,3 +1,4 @@
+import { allOf } from '../../core/all-of.ts';
 import type { RunClaims } from '../../core/ports/run-claims.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
 import type {
@@ -26,7 +27,7 @@ import { isRedisUnavailable } from './errors.ts';
 import { idOfKey } from './key-pointers.ts';
 import { channelNames, durabilityWarnings, maxTextBytes } from './layout.ts';
 import { newestFirst, sum } from './merge.ts';
-import { allOf, Parts } from './parts.ts';
+import { Parts } from './parts.ts';
 import { RedisStore } from './redis-store.ts';
 import { subscribe } from './subscription.ts';
 
@@ -38,8 +39,8 @@ const pointTimeout = 2_000;
 
 /**
  * Keeps everything in a Redis Cluster. A script can only use keys of one slot, so the store has parts, each a whole
- * `RedisStore` whose keys are in one slot. A session and its runs are in one part, which the end of their ids decides. Lists
- * and figures are those of all parts. A part whose primary is away keeps only its own runs waiting.
+ * `RedisStore` whose keys are in one slot. A session and its runs are in one part, which the end of their ids decides. A part
+ * whose primary is away keeps only its own runs waiting. Lists for clients are those of all parts, or of none.
  */
 export class RedisClusterStore implements Store {
   readonly claims: RunClaims;
@@ -102,10 +103,10 @@ export class RedisClusterStore implements Store {
     const index = this.#parts.of(first.row.run_id);
     if (writes.some(({ row }) => this.#parts.of(row.run_id) !== index))
       throw new RangeError('the writes of a commit have to belong to one part of the store');
-    const part = this.#parts.with(first.row.run_id);
-    if (writes.every(({ key }) => key === undefined)) return part.commit(writes);
+    const commit = (some: readonly Write[]): Promise<Outcome[]> => this.#parts.ask(index, (part) => part.commit(some));
+    if (writes.every(({ key }) => key === undefined)) return commit(writes);
     const isPointed = await this.#pointAll(writes);
-    const outcomes = await part.commit(writes.filter((_, at) => isPointed[at]));
+    const outcomes = await commit(writes.filter((_, at) => isPointed[at]));
     let at = 0;
     return isPointed.map((pointed) => (pointed ? (outcomes[at++] ?? 'fenced') : 'key_used'));
   }
@@ -225,26 +226,23 @@ export class RedisClusterStore implements Store {
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    if (filter.session_id !== undefined) return this.#parts.with(filter.session_id).runs(filter, before, limit);
-    return newestFirst(await this.#parts.each((part) => part.runs(filter, before, limit)), 'run_id', limit);
+    const found = await this.#parts.each((part) => part.runs(filter, before, limit), this.#with(filter));
+    return newestFirst(found, 'run_id', limit);
   }
 
   async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
-    const found = await this.#parts.each(
-      (part) => part.runsByStatusTime(filter, after, limit),
-      this.#ofSession(filter.session_id),
-    );
+    const found = await this.#parts.each((part) => part.runsByStatusTime(filter, after, limit), this.#with(filter));
     return newestStatuses(found.flat(), after, limit);
   }
 
   async countRuns(filter: StatusFilter): Promise<number> {
-    return sum(await this.#parts.each((part) => part.countRuns(filter), this.#ofSession(filter.session_id)));
+    return sum(await this.#parts.each((part) => part.countRuns(filter), this.#with(filter)));
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
     const found = await this.#parts.each(
       (part) => part.unfinished(session_id, after, limit),
-      this.#ofSession(session_id),
+      this.#with({ session_id }),
     );
     return newestFirst(found, 'run_id', Number.POSITIVE_INFINITY).reverse().slice(0, limit);
   }
@@ -262,7 +260,7 @@ export class RedisClusterStore implements Store {
   }
 
   async openRuns(owner?: string): Promise<OpenRuns[]> {
-    const found = (await this.#parts.each((part) => part.openRuns(owner))).flat();
+    const found = (await this.#parts.answered((part) => part.openRuns(owner))).flat();
     return openStatuses.flatMap((status) => {
       const all = found.filter((one) => one.status === status);
       const [oldest] = all.map((one) => one.oldest).sort();
@@ -303,8 +301,9 @@ export class RedisClusterStore implements Store {
     );
   }
 
-  /** The part that has the runs of a session; undefined without a session, for all. */
-  #ofSession(session_id: string | undefined): number[] | undefined {
-    return session_id === undefined ? undefined : [this.#parts.of(session_id)];
+  /** The parts that may have the runs of a filter; undefined for all. */
+  #with({ session_id, part }: { session_id?: string | undefined; part?: number }): number[] | undefined {
+    if (session_id !== undefined) return [this.#parts.of(session_id)];
+    return part === undefined ? undefined : [part];
   }
 }

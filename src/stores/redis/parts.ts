@@ -1,12 +1,19 @@
+import { allOf } from '../../core/all-of.ts';
 import type { Partitions } from '../../core/ports/store.ts';
 import { within } from '../../core/timing.ts';
 
-/** Milliseconds for which the other parts are waited for when one has answered: one that hangs must not hold up all. */
+/** Milliseconds after which a part is away that does not answer. */
 const lateAfter = 1_000;
 
-/** The parts of a store. The last four digits of an id decide its part: see `Partitions`. */
+/**
+ * The parts of a store. The last four digits of an id decide its part: see `Partitions`. A part is away when its last call
+ * has failed or is late, until a call is answered. The others do not wait for it, but it is asked as well, so that it is known
+ * soon when it answers again.
+ */
 export class Parts<Part> implements Partitions {
   readonly #all: readonly Part[];
+  /** The numbers of those that are away. */
+  readonly #away = new Set<number>();
   /** The part that `inTurn` asks first. */
   #first = 0;
 
@@ -35,12 +42,31 @@ export class Parts<Part> implements Partitions {
     return part;
   }
 
+  answers(index: number): boolean {
+    return !this.#away.has(index);
+  }
+
+  /** Asks one part, and learns whether it answers. */
+  async ask<Answer>(index: number, ask: (part: Part, index: number) => Promise<Answer>): Promise<Answer> {
+    const late = setTimeout(() => this.#away.add(index), lateAfter);
+    try {
+      const answer = await ask(this.at(index), index);
+      this.#away.delete(index);
+      return answer;
+    } catch (error) {
+      this.#away.add(index);
+      throw error;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
   /** Asks all parts, or some, at once. Rejects with the first error, when all have answered. */
   async each<Answer>(
     ask: (part: Part, index: number) => Promise<Answer>,
     indexes: Iterable<number> = this.#all.keys(),
   ): Promise<Answer[]> {
-    return allOf(Array.from(indexes, async (index) => ask(this.at(index), index)));
+    return allOf(Array.from(indexes, (index) => this.ask(index, ask)));
   }
 
   /**
@@ -52,28 +78,41 @@ export class Parts<Part> implements Partitions {
     indexes: Iterable<number> = this.#all.keys(),
   ): Promise<Answer[]> {
     const found: Answer[] = [];
-    const asked = Array.from(indexes, async (index) => found.push(await ask(this.at(index), index)));
-    await Promise.any(asked).catch(() => {});
-    await within(lateAfter, Promise.allSettled(asked)).catch(() => {});
-    if (found.length === 0) await Promise.all(asked);
+    const asked = Array.from(indexes, (index) => ({
+      isAway: this.#away.has(index),
+      answer: this.ask(index, ask).then((answer) => found.push(answer)),
+    }));
+    const answers = asked.map(({ answer }) => answer);
+    await Promise.any(answers).catch(() => {});
+    const expected = asked.filter(({ isAway }) => !isAway).map(({ answer }) => answer);
+    await within(lateAfter, Promise.allSettled(expected)).catch(() => {});
+    if (found.length === 0) await Promise.all(answers);
     return [...found];
   }
 
   /**
-   * Asks one part after the other, each time from the next one on, until there are `limit` things. Leaves out parts that do
-   * not answer. Rejects only where no part has given anything, and one has failed.
+   * Asks one part after the other, each time from the next one on, until there are `limit` things. Leaves out parts that are
+   * away, unless all are. Rejects only where no part has given anything, and one has failed. `indexes`: of all parts, or of
+   * some, in order.
    */
   async inTurn<Thing>(
     limit: number,
     ask: (part: Part, limit: number, index: number) => Promise<readonly Thing[]>,
+    indexes: readonly number[] = [...this.#all.keys()],
   ): Promise<Thing[]> {
     this.#first = (this.#first + 1) % this.count;
+    const order = [
+      ...indexes.filter((index) => index >= this.#first),
+      ...indexes.filter((index) => index < this.#first),
+    ];
+    const answering = order.filter((index) => this.answers(index));
     const found: Thing[] = [];
     let failure: unknown;
-    for (let step = 0; step < this.count && found.length < limit; step += 1) {
-      const index = (this.#first + step) % this.count;
+    for (const index of answering.length > 0 ? answering : order) {
+      if (found.length >= limit) break;
       try {
-        found.push(...(await ask(this.at(index), limit - found.length, index)));
+        const answer = this.ask(index, (part) => ask(part, limit - found.length, index));
+        found.push(...(await within(lateAfter, answer)));
       } catch (error) {
         failure = error;
       }
@@ -93,13 +132,4 @@ export class Parts<Part> implements Partitions {
     }
     return groups;
   }
-}
-
-/** Waits for all promises. Rejects with the first error, when all are settled. */
-export async function allOf<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  const results = await Promise.allSettled(promises);
-  return results.map((result) => {
-    if (result.status === 'rejected') throw result.reason;
-    return result.value;
-  });
 }

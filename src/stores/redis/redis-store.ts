@@ -307,18 +307,13 @@ export class RedisStore implements Store {
     set: string,
     from: string,
     limit: number,
-    {
-      agent_name = '',
-      session_id = '',
-      owner = '',
-      status = '',
-    }: Partial<Record<Exclude<keyof RunFilter, 'parked'>, string>> = {},
+    { agent_name = '', session_id = '', owner = '', status }: RunFilter = {},
   ): Promise<RunRow[]> {
     const found: RunRow[] = [];
     const to = range === 'ZRANGEBYLEX' ? '+' : '-';
     for (let next = from; found.length < limit; ) {
       const missing = limit - found.length;
-      const filter = [agent_name, session_id, owner, status] as const;
+      const filter = [agent_name, session_id, owner, status ?? ''] as const;
       const [last, rows] = await this.#redis.rivuletList(
         ...this.#keys,
         range,
