@@ -36,7 +36,8 @@ export class KeyPointers extends Keyspace {
 
   /**
    * Keeps the commit of a run from storing a key, in the run's part. Resolves to the key where the commit has stored it,
-   * and otherwise to undefined: then no later attempt of the commit is taken.
+   * and otherwise to undefined: then no later attempt of the commit is taken. A new reply to the run with this key is
+   * refused as well, for a day: the key goes to another run only where this one takes no reply any more.
    */
   async refuse(name: KeyName, run_id: string): Promise<Key | undefined> {
     return parse(await this.redis.rivuletRefuseKey(...this.keys, keyField(name), run_id));
