@@ -161,7 +161,7 @@ export class StoreServer {
     return {
       renewLease: (name, milliseconds) =>
         ask(async () => {
-          if (!this.#conditions.has('unleased', node)) await claims.renewLease(name, milliseconds);
+          return !this.#conditions.has('unleased', node) && claims.renewLease(name, milliseconds);
         }),
       endLease: (name) => ask(() => claims.endLease(name)),
       claimRuns: (name, agents, limit) => ask(() => claims.claimRuns(name, agents, limit)),

@@ -35,6 +35,38 @@ describe('the parts that answer', () => {
   it('are none, where all fail', async () => {
     await expect(answering(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
   });
+
+  it('do not wait again for one that hangs, until it answers', async () => {
+    let hangs = true;
+    const parts = new Parts([async () => 0, () => (hangs ? hanging<number>() : Promise.resolve(1))]);
+    const ask = (answer: () => Promise<number>): Promise<number> => answer();
+    const first = parts.answered(ask);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await first).toEqual([0]);
+    expect([parts.answers(0), parts.answers(1)]).toEqual([true, false]);
+    expect(await parts.answered(ask)).toEqual([0]);
+    hangs = false;
+    await parts.answered(ask);
+    expect(parts.answers(1)).toBe(true);
+    expect(await parts.answered(ask)).toEqual([0, 1]);
+  });
+
+  it('give what they have in turn while one hangs', async () => {
+    const parts = new Parts([async () => ['a'], () => hanging<string[]>(), async () => ['b']]);
+    const claim = (): Promise<string[]> => parts.inTurn(10, (answer) => answer());
+    const claimed = claim();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await claimed).toSorted()).toEqual(['a', 'b']);
+    expect((await claim()).toSorted()).toEqual(['a', 'b']);
+  });
+
+  it('lack one whose last call is late', async () => {
+    const parts = new Parts([async () => 0]);
+    const late = parts.ask(0, () => hanging());
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(parts.answers(0)).toBe(false);
+    void late;
+  });
 });
 
 /** What a part does while it is asked for claims. */
@@ -50,7 +82,7 @@ function twoParts(): { claims: ClusterClaims; states: [State, State] } {
       return value;
     };
     return {
-      renewLease: () => answer(undefined),
+      renewLease: () => answer(false),
       endLease: () => answer(undefined),
       claimRuns: () => answer([`claimed-000${index}`]),
       takeRuns: () => answer([`taken-000${index}`]),
@@ -104,6 +136,23 @@ describe('claims in the parts of a cluster', () => {
       await claims.renewLease('node', lease);
       expect(await claimedBy(claims)).toEqual(['claimed-0000']);
       await vi.advanceTimersByTimeAsync(lease / 3);
+      expect(await claimedBy(claims)).toEqual(['claimed-0000', 'claimed-0001']);
+    }
+  });
+
+  it('may have been lost in a part that left a call without an answer, and now answers again', async () => {
+    const { claims, states } = twoParts();
+    expect(await claims.renewLease('node', lease)).toBe(false);
+    for (const state of ['fails', 'hangs'] as const) {
+      states[1] = state;
+      const claimed = claimedBy(claims);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(await claimed).toEqual(['claimed-0000']);
+      // The part is not asked before it has renewed the lease.
+      states[1] = 'there';
+      expect(await claimedBy(claims)).toEqual(['claimed-0000']);
+      expect(await claims.renewLease('node', lease)).toBe(true);
+      expect(await claims.renewLease('node', lease)).toBe(false);
       expect(await claimedBy(claims)).toEqual(['claimed-0000', 'claimed-0001']);
     }
   });

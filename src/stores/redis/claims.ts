@@ -7,8 +7,9 @@ const examined = 500;
 
 /** Which node has each run of a Redis store. */
 export class RedisClaims extends Keyspace implements RunClaims {
-  async renewLease(node: string, milliseconds: number): Promise<void> {
+  async renewLease(node: string, milliseconds: number): Promise<boolean> {
     await this.redis.rivuletRenewLease(...this.keys, node, milliseconds);
+    return false;
   }
 
   async endLease(node: string): Promise<void> {

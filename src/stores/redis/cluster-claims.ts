@@ -9,8 +9,13 @@ interface Lease {
   readonly endsAt: number;
   /** When it may claim there. */
   readonly claimsFrom: number;
-  /** Whether the part has not answered the last renewal. */
+  /** Whether the part has left a call without an answer since it renewed the lease. The node may have runs of it unknown. */
   readonly isAway: boolean;
+}
+
+/** A part of a store, as far as claims need it. */
+interface Claiming {
+  readonly claims: RunClaims;
 }
 
 const noLease: Lease = { endsAt: 0, claimsFrom: 0, isAway: false };
@@ -21,22 +26,22 @@ const noLease: Lease = { endsAt: 0, claimsFrom: 0, isAway: false };
  * nodes, which live, may have ended there, also while this node was starting.
  */
 export class ClusterClaims implements RunClaims {
-  readonly #parts: Parts<{ readonly claims: RunClaims }>;
+  readonly #parts: Parts<Claiming>;
   /** Of each node of this process, by part. */
   readonly #leases = new Map<string, Lease[]>();
+  /** The nodes that have not yet heard that a part answers again. */
+  readonly #inDoubt = new Set<string>();
 
-  constructor(parts: Parts<{ readonly claims: RunClaims }>) {
+  constructor(parts: Parts<Claiming>) {
     this.#parts = parts;
   }
 
-  async renewLease(node: string, milliseconds: number): Promise<void> {
+  async renewLease(node: string, milliseconds: number): Promise<boolean> {
     const began = performance.now();
     const leases = this.#leases.get(node) ?? [];
     this.#leases.set(node, leases);
-    const late = new Set(Array(this.#parts.count).keys());
-    const renewed = this.#parts.answered(async ({ claims }, index) => {
+    await this.#answered(node, async (claims, index) => {
       await claims.renewLease(node, milliseconds);
-      late.delete(index);
       const { endsAt, claimsFrom, isAway } = leases[index] ?? noLease;
       const now = performance.now();
       const hadEnded = (endsAt > 0 || isAway) && endsAt < now;
@@ -45,40 +50,70 @@ export class ClusterClaims implements RunClaims {
         claimsFrom: hadEnded ? now + caution * milliseconds : claimsFrom,
         isAway: false,
       };
+      if (isAway) this.#inDoubt.add(node);
     });
-    try {
-      await renewed;
-    } finally {
-      for (const index of late) leases[index] = { ...(leases[index] ?? noLease), isAway: true };
-    }
+    return this.#inDoubt.delete(node);
   }
 
   async endLease(node: string): Promise<void> {
     this.#leases.delete(node);
+    this.#inDoubt.delete(node);
     await this.#parts.each(({ claims }) => claims.endLease(node));
   }
 
   async claimRuns(node: string, agents: readonly string[], limit: number): Promise<string[]> {
-    return this.#parts.inTurn(limit, async ({ claims }, rest, index) => {
-      const { endsAt, claimsFrom, isAway } = this.#leases.get(node)?.[index] ?? noLease;
-      const now = performance.now();
-      return isAway || endsAt < now || claimsFrom > now ? [] : claims.claimRuns(node, agents, rest);
-    });
+    const now = performance.now();
+    const leased = (this.#leases.get(node) ?? []).flatMap(({ endsAt, claimsFrom, isAway }, index) =>
+      isAway || endsAt < now || claimsFrom > now ? [] : [index],
+    );
+    const unanswered = new Set<number>();
+    const claim = async ({ claims }: Claiming, rest: number, index: number): Promise<string[]> => {
+      unanswered.add(index);
+      const run_ids = await claims.claimRuns(node, agents, rest);
+      unanswered.delete(index);
+      return run_ids;
+    };
+    return this.#orAway(node, unanswered, this.#parts.inTurn(limit, claim, leased));
   }
 
   async takeRuns(node: string, run_ids: readonly string[]): Promise<string[]> {
     const groups = this.#parts.group(run_ids);
-    const ask = ({ claims }: { claims: RunClaims }, index: number) => claims.takeRuns(node, groups.get(index) ?? []);
-    return (await this.#parts.answered(ask, groups.keys())).flat();
+    const take = (claims: RunClaims, index: number) => claims.takeRuns(node, groups.get(index) ?? []);
+    return (await this.#answered(node, take, groups.keys())).flat();
   }
 
   async heldRuns(node: string, after: string, limit: number): Promise<string[]> {
-    const found = await this.#parts.answered(({ claims }) => claims.heldRuns(node, after, limit));
+    const found = await this.#answered(node, (claims) => claims.heldRuns(node, after, limit));
     return found.flat().sort().slice(0, limit);
   }
 
   async freeRuns(node: string, run_ids: readonly string[]): Promise<void> {
     const groups = this.#parts.group(run_ids);
-    await this.#parts.answered(({ claims }, index) => claims.freeRuns(node, groups.get(index) ?? []), groups.keys());
+    await this.#answered(node, (claims, index) => claims.freeRuns(node, groups.get(index) ?? []), groups.keys());
+  }
+
+  /** Asks all parts, or some. See `Parts.answered`. */
+  #answered<Answer>(
+    node: string,
+    ask: (claims: RunClaims, index: number) => Promise<Answer>,
+    indexes: Iterable<number> = Array(this.#parts.count).keys(),
+  ): Promise<Answer[]> {
+    const unanswered = new Set(indexes);
+    const answered = this.#parts.answered(async ({ claims }, index) => {
+      const answer = await ask(claims, index);
+      unanswered.delete(index);
+      return answer;
+    }, unanswered);
+    return this.#orAway(node, unanswered, answered);
+  }
+
+  /** Waits for a call. The parts that are then unanswered are away for a node. */
+  async #orAway<T>(node: string, unanswered: ReadonlySet<number>, call: Promise<T>): Promise<T> {
+    try {
+      return await call;
+    } finally {
+      const leases = this.#leases.get(node) ?? [];
+      for (const index of unanswered) leases[index] = { ...(leases[index] ?? noLease), isAway: true };
+    }
   }
 }
