@@ -7,8 +7,8 @@ const lateAfter = 1_000;
 
 /**
  * The parts of a store. The last four digits of an id decide its part: see `Partitions`. A part is away when its last call
- * has failed or is late, until a call is answered. The others do not wait for it, but it is asked as well, so that it is known
- * soon when it answers again.
+ * has failed or is late, until a call is answered. The others do not wait for it, but `answered` asks it as well: so it is
+ * known soon when it answers again.
  */
 export class Parts<Part> implements Partitions {
   readonly #all: readonly Part[];
@@ -61,12 +61,15 @@ export class Parts<Part> implements Partitions {
     }
   }
 
-  /** Asks all parts, or some, at once. Rejects with the first error, when all have answered. */
+  /**
+   * Asks all parts, or some, at once. Rejects with the first error, when all have answered. What is asked may take long, and
+   * says nothing of which parts are away.
+   */
   async each<Answer>(
     ask: (part: Part, index: number) => Promise<Answer>,
     indexes: Iterable<number> = this.#all.keys(),
   ): Promise<Answer[]> {
-    return allOf(Array.from(indexes, (index) => this.ask(index, ask)));
+    return allOf(Array.from(indexes, async (index) => ask(this.at(index), index)));
   }
 
   /**
