@@ -41,6 +41,16 @@ export function newIdBeside(other: string): string {
   return text.toString('latin1');
 }
 
+/** Ids that are tried: enough where one in twelve passes. */
+const maxTried = 100;
+
+/** A new id that passes; the last one, where none of a hundred does. */
+export function newIdWhere(passes: (id: string) => boolean): string {
+  let id = newId();
+  for (let tried = 1; tried < maxTried && !passes(id); tried += 1) id = newId();
+  return id;
+}
+
 /** Writes the next id into the buffer. */
 function makeId(): void {
   const now = Date.now();

@@ -10,7 +10,7 @@ function halfStore() {
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const partitions = { count: 2, of: (id: string) => Number.parseInt(id.slice(-1), 16) % 2 };
+  const partitions = { count: 2, of: (id: string) => Number.parseInt(id.slice(-1), 16) % 2, answers: () => true };
   const commit = async (writes: readonly Write[]): Promise<Outcome[]> => {
     const parts = new Set(writes.map(({ row }) => partitions.of(row.run_id)));
     expect(parts.size).toBeLessThanOrEqual(1);

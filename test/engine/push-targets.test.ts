@@ -148,7 +148,7 @@ describe('the targets of a run', () => {
     await own.resume(run_id, reply);
     await stays.has(5);
     const states = async () =>
-      (await store.deliveries({ run_id }, undefined, 20)).filter(({ target }) => target === 'gone');
+      (await store.outbox.deliveries({ run_id }, undefined, 20)).filter(({ target }) => target === 'gone');
     await expect
       .poll(async () => (await states()).map(({ state, last_error }) => `${state} ${last_error}`))
       .toEqual(Array.from({ length: 3 }, () => 'failed its target was removed'));
@@ -165,7 +165,7 @@ describe('the targets of a run', () => {
     await old.has(1);
     await own.putTarget(run_id, { id: 'one', form: 'a2a', url: next.url, token: 'new' });
     await expect
-      .poll(async () => (await store.deliveries({ run_id }, undefined, 20)).map(({ state }) => state))
+      .poll(async () => (await store.outbox.deliveries({ run_id }, undefined, 20)).map(({ state }) => state))
       .toEqual(['failed', 'failed', 'failed']);
     expect(new Set(old.received.map(({ headers }) => headers['x-a2a-notification-token']))).toEqual(new Set(['old']));
     await own.resume(run_id, reply);

@@ -186,7 +186,7 @@ describe('targets that change beside a log', () => {
     const end = endingWrite(first.row, run, final.finished_at);
     expect(await commits.commitOne(end, () => void taken.push(run_id))).toBe('taken');
     expect(taken).toEqual([run_id]);
-    expect(await store.deliveries({ run_id }, undefined, 5)).toMatchObject([{ type: 'run.cancelled' }]);
+    expect(await store.outbox.deliveries({ run_id }, undefined, 5)).toMatchObject([{ type: 'run.cancelled' }]);
   });
 });
 

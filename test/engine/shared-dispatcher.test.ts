@@ -194,7 +194,7 @@ describe('a node of a shared store', () => {
     await dead.dispatcher.offer([run_id]);
     const heir = await start();
     vi.spyOn(world.claims, 'renewLease').mockImplementation(async (node, milliseconds) => {
-      if (node !== dead.dispatcher.node) await MemoryClaims.prototype.renewLease.call(world.claims, node, milliseconds);
+      return node !== dead.dispatcher.node && MemoryClaims.prototype.renewLease.call(world.claims, node, milliseconds);
     });
     await pass(world, lease - 1_000);
     expect(heir.runs).toEqual([]);
@@ -268,6 +268,21 @@ describe('a node of a shared store', () => {
     expect(other.runs).toEqual([run_id]);
   });
 
+  it('looks for the runs of lost answers when a part of the store answers again', async () => {
+    const node = await start();
+    const [run_id = ''] = world.add(1);
+    // Another part has answered, so nothing tells this node that it has the run.
+    await world.claims.takeRuns(node.dispatcher.node, [run_id]);
+    await pass(world, 2_000);
+    expect(node.runs).toEqual([]);
+    vi.spyOn(world.claims, 'renewLease').mockImplementationOnce(async (...renewal) => {
+      await MemoryClaims.prototype.renewLease.call(world.claims, ...renewal);
+      return true;
+    });
+    await pass(world, 2_000);
+    expect(node.runs).toEqual([run_id]);
+  });
+
   it('looks again at a run that was offered while it was held', async () => {
     const node = await start();
     const [run_id = ''] = world.add(1);
@@ -293,7 +308,7 @@ describe('a node of a shared store', () => {
     // The other one is the first to reach the store again.
     const first = vi.spyOn(world.claims, 'renewLease').mockImplementation(async (node, milliseconds) => {
       if (node === nodes[0].dispatcher.node) throw new Error('no answer');
-      await MemoryClaims.prototype.renewLease.call(world.claims, node, milliseconds);
+      return MemoryClaims.prototype.renewLease.call(world.claims, node, milliseconds);
     });
     await pass(world, 1_000);
     first.mockRestore();

@@ -106,13 +106,15 @@ export class StoreServer {
       session: (id) => ask(() => inner.session(id)),
       resources: (ids) => ask(() => inner.resources(ids)),
       figures: (names, owner) => ask(() => inner.figures(names, owner)),
-      claimDeliveries: (now, until, limit) => ask(() => inner.claimDeliveries(now, until, limit)),
-      finishDelivery: (claim, result) => ask(() => inner.finishDelivery(claim, result)),
-      delivery: (id) => ask(() => inner.delivery(id)),
-      deliveries: (filter, before, limit) => ask(() => inner.deliveries(filter, before, limit)),
-      pendingDeliveries: (limit) => ask(() => inner.pendingDeliveries(limit)),
-      urlFailures: (owner, url) => ask(() => inner.urlFailures(owner, url)),
-      replayDelivery: (id, now) => ask(() => inner.replayDelivery(id, now)),
+      outbox: {
+        claimDeliveries: (now, until, limit) => ask(() => inner.outbox.claimDeliveries(now, until, limit)),
+        finishDelivery: (claim, result) => ask(() => inner.outbox.finishDelivery(claim, result)),
+        delivery: (id) => ask(() => inner.outbox.delivery(id)),
+        deliveries: (filter, before, limit) => ask(() => inner.outbox.deliveries(filter, before, limit)),
+        pendingDeliveries: (limit) => ask(() => inner.outbox.pendingDeliveries(limit)),
+        urlFailures: (owner, url) => ask(() => inner.outbox.urlFailures(owner, url)),
+        replayDelivery: (id, now) => ask(() => inner.outbox.replayDelivery(id, now)),
+      },
       sessionsOf: (owner, limit) => ask(() => inner.sessionsOf(owner, limit)),
       remove: (id) =>
         ask(() =>
@@ -159,7 +161,7 @@ export class StoreServer {
     return {
       renewLease: (name, milliseconds) =>
         ask(async () => {
-          if (!this.#conditions.has('unleased', node)) await claims.renewLease(name, milliseconds);
+          return !this.#conditions.has('unleased', node) && claims.renewLease(name, milliseconds);
         }),
       endLease: (name) => ask(() => claims.endLease(name)),
       claimRuns: (name, agents, limit) => ask(() => claims.claimRuns(name, agents, limit)),

@@ -52,7 +52,7 @@ export const webhooks = (deliveries: readonly NewDelivery[], row: RunRow = fresh
 function outboxCalls(store: () => Store) {
   const only = async (writes: readonly Write[]): Promise<Outcome[]> => store().commit(writes);
   const claim = (now: number, until: number, limit = 100): Promise<Delivery[]> =>
-    store().claimDeliveries(at(now), at(until), limit);
+    store().outbox.claimDeliveries(at(now), at(until), limit);
   const idsOf = (found: readonly { readonly delivery_id: string }[]): string[] =>
     found.map(({ delivery_id }) => delivery_id);
   const one = async (now: number, until: number): Promise<Delivery> => {
@@ -64,7 +64,7 @@ function outboxCalls(store: () => Store) {
   /** Ends all that is due, so that the next test finds only its own deliveries. */
   const settleAll = async (): Promise<void> => {
     for (let found = await claim(1e9, 2e9); found.length > 0; found = await claim(1e9, 2e9)) {
-      for (const claimed of found) expect(await store().finishDelivery(claimed, delivered)).toBe(true);
+      for (const claimed of found) expect(await store().outbox.finishDelivery(claimed, delivered)).toBe(true);
     }
   };
   return { only, claim, idsOf, one, settleAll };
@@ -83,11 +83,13 @@ export function outboxContract(store: () => Store): void {
       const next = append({ ...first.row, status: 'awaiting' }, ['2'], { deliveries: [b] });
       const stale = append({ ...first.row, status: 'failed' }, ['2'], { deliveries: [c] });
       expect(await only([first, next, stale])).toEqual(['taken', 'taken', 'fenced']);
-      expect(await store().delivery(a.delivery_id)).toEqual(newDelivery(a, first.row));
-      expect(await store().delivery(b.delivery_id)).toEqual(newDelivery(b, first.row));
-      expect(await store().delivery(c.delivery_id)).toBeUndefined();
-      expect(await store().delivery('unknown')).toBeUndefined();
-      expect(idsOf(await store().deliveries({ run_id: first.row.run_id }, undefined, 10))).toEqual(idsOf([b, a]));
+      expect(await store().outbox.delivery(a.delivery_id)).toEqual(newDelivery(a, first.row));
+      expect(await store().outbox.delivery(b.delivery_id)).toEqual(newDelivery(b, first.row));
+      expect(await store().outbox.delivery(c.delivery_id)).toBeUndefined();
+      expect(await store().outbox.delivery('unknown')).toBeUndefined();
+      expect(idsOf(await store().outbox.deliveries({ run_id: first.row.run_id }, undefined, 10))).toEqual(
+        idsOf([b, a]),
+      );
       await settleAll();
       await only([end({ ...next.row }, 'completed')]);
     });
@@ -99,7 +101,7 @@ export function outboxContract(store: () => Store): void {
       const outcomes = await only([twice, other]);
       expect(outcomes).toEqual([{ rejected: expect.anything() }, 'taken']);
       expect(await store().run(twice.row.run_id)).toBeUndefined();
-      expect(await store().deliveries({ run_id: twice.row.run_id }, undefined, 10)).toEqual([]);
+      expect(await store().outbox.deliveries({ run_id: twice.row.run_id }, undefined, 10)).toEqual([]);
       await settleAll();
     });
 
@@ -123,11 +125,11 @@ export function outboxContract(store: () => Store): void {
       expect(await claim(9, 20)).toEqual([]);
       const second = await one(10, 20);
       expect(second).toEqual({ ...first, claimed_until: at(20) });
-      expect(await store().finishDelivery(first, delivered)).toBe(false);
-      expect(await store().delivery(hook.delivery_id)).toEqual(second);
-      expect(await store().finishDelivery(second, delivered)).toBe(true);
-      expect(await store().delivery(hook.delivery_id)).toEqual(finishedDelivery(second, delivered));
-      expect(await store().finishDelivery(second, dead)).toBe(false);
+      expect(await store().outbox.finishDelivery(first, delivered)).toBe(false);
+      expect(await store().outbox.delivery(hook.delivery_id)).toEqual(second);
+      expect(await store().outbox.finishDelivery(second, delivered)).toBe(true);
+      expect(await store().outbox.delivery(hook.delivery_id)).toEqual(finishedDelivery(second, delivered));
+      expect(await store().outbox.finishDelivery(second, dead)).toBe(false);
       expect(await claim(1e6, 2e6)).toEqual([]);
     });
 
@@ -135,13 +137,13 @@ export function outboxContract(store: () => Store): void {
       const hook = delivery(1);
       await only([webhooks([hook])]);
       const first = await one(1, 10);
-      expect(await store().finishDelivery(first, again(30))).toBe(true);
-      expect(await store().delivery(hook.delivery_id)).toEqual(finishedDelivery(first, again(30)));
+      expect(await store().outbox.finishDelivery(first, again(30))).toBe(true);
+      expect(await store().outbox.delivery(hook.delivery_id)).toEqual(finishedDelivery(first, again(30)));
       expect(await claim(29, 60)).toEqual([]);
       const second = await one(30, 60);
       expect(second).toMatchObject({ attempt: 1, last_status: 503, next_at: at(30) });
-      expect(await store().finishDelivery(second, dead)).toBe(true);
-      expect(await store().delivery(hook.delivery_id)).toEqual(finishedDelivery(second, dead));
+      expect(await store().outbox.finishDelivery(second, dead)).toBe(true);
+      expect(await store().outbox.delivery(hook.delivery_id)).toEqual(finishedDelivery(second, dead));
       expect(await claim(1e6, 2e6)).toEqual([]);
     });
 
@@ -155,18 +157,18 @@ export function outboxContract(store: () => Store): void {
       await only([first, next, other]);
       const found = await claim(5, 60);
       expect(idsOf(found)).toEqual(idsOf([a, elsewhere, d]));
-      for (const claimed of found.slice(1)) await store().finishDelivery(claimed, delivered);
+      for (const claimed of found.slice(1)) await store().outbox.finishDelivery(claimed, delivered);
       expect(await claim(50, 60)).toEqual([]);
       const expired = await one(60, 70);
       expect(expired.delivery_id).toBe(a.delivery_id);
-      await store().finishDelivery(expired, again(100));
+      await store().outbox.finishDelivery(expired, again(100));
       expect(await claim(99, 200)).toEqual([]);
-      await store().finishDelivery(await one(100, 200), dead);
+      await store().outbox.finishDelivery(await one(100, 200), dead);
       for (const next of [b, c]) {
         const claimed = await one(101, 200);
         expect(claimed.delivery_id).toBe(next.delivery_id);
         expect(await claim(101, 200)).toEqual([]);
-        await store().finishDelivery(claimed, delivered);
+        await store().outbox.finishDelivery(claimed, delivered);
       }
       const late = delivery(102);
       const last = end(next.row, 'completed', { deliveries: [late] });
@@ -179,23 +181,27 @@ export function outboxContract(store: () => Store): void {
       const [a, b] = [delivery(1), delivery(2)];
       const run = webhooks([a, b]);
       await only([run]);
-      expect(await store().replayDelivery(a.delivery_id, at(5))).toBe(false);
+      expect(await store().outbox.replayDelivery(a.delivery_id, at(5))).toBe(false);
       const failed = await one(1, 10);
-      await store().finishDelivery(failed, dead);
+      await store().outbox.finishDelivery(failed, dead);
       const ended = finishedDelivery(failed, dead);
-      expect(await store().replayDelivery(a.delivery_id, at(5))).toBe(true);
-      expect(await store().delivery(a.delivery_id)).toEqual(replayedDelivery(ended, at(5)));
-      expect(await store().replayDelivery(a.delivery_id, at(5))).toBe(false);
+      expect(await store().outbox.replayDelivery(a.delivery_id, at(5))).toBe(true);
+      expect(await store().outbox.delivery(a.delivery_id)).toEqual(replayedDelivery(ended, at(5)));
+      expect(await store().outbox.replayDelivery(a.delivery_id, at(5))).toBe(false);
       for (const { delivery_id } of [b, a]) {
         const claimed = await one(6, 10);
         expect(claimed.delivery_id).toBe(delivery_id);
-        await store().finishDelivery(claimed, delivered);
+        await store().outbox.finishDelivery(claimed, delivered);
       }
-      expect(await store().delivery(a.delivery_id)).toMatchObject({ state: 'delivered', attempt: 1, last_status: 204 });
-      expect(await store().replayDelivery(a.delivery_id, at(20))).toBe(true);
+      expect(await store().outbox.delivery(a.delivery_id)).toMatchObject({
+        state: 'delivered',
+        attempt: 1,
+        last_status: 204,
+      });
+      expect(await store().outbox.replayDelivery(a.delivery_id, at(20))).toBe(true);
       expect(await claim(19, 30)).toEqual([]);
       expect((await one(20, 30)).delivery_id).toBe(a.delivery_id);
-      expect(await store().replayDelivery('unknown', at(5))).toBe(false);
+      expect(await store().outbox.replayDelivery('unknown', at(5))).toBe(false);
       await settleAll();
     });
 
@@ -208,8 +214,9 @@ export function outboxContract(store: () => Store): void {
       const claimed = await claim(1, 10);
       expect(claimed).toHaveLength(4);
       for (const one of claimed.slice(0, 3))
-        await store().finishDelivery(one, one.delivery_id === a ? dead : delivered);
-      const listed = async (...args: Parameters<Store['deliveries']>) => idsOf(await store().deliveries(...args));
+        await store().outbox.finishDelivery(one, one.delivery_id === a ? dead : delivered);
+      const listed = async (...args: Parameters<Store['outbox']['deliveries']>) =>
+        idsOf(await store().outbox.deliveries(...args));
       expect(await listed({}, undefined, 4)).toEqual([d, c, b, a]);
       expect(await listed({}, d, 2)).toEqual([c, b]);
       expect(await listed({ owner }, undefined, 10)).toEqual([b, a]);
@@ -225,14 +232,14 @@ export function outboxContract(store: () => Store): void {
       expect(await listed({ run_id, owner, state: 'failed' }, undefined, 10)).toEqual([a]);
       expect(await listed({ run_id, owner: `${owner}0` }, undefined, 10)).toEqual([]);
       expect(await listed({ run_id: 'unknown' }, undefined, 10)).toEqual([]);
-      await store().replayDelivery(a ?? '', at(5));
+      await store().outbox.replayDelivery(a ?? '', at(5));
       expect(await listed({ owner, state: 'failed' }, undefined, 10)).toEqual([]);
       expect(await listed({ owner, state: 'pending' }, undefined, 10)).toEqual([a]);
       await settleAll();
     });
 
     it('counts the pending deliveries up to a limit, and names the oldest, until they end or are removed', async () => {
-      const counted = (limit = 100) => store().pendingDeliveries(limit);
+      const counted = (limit = 100) => store().outbox.pendingDeliveries(limit);
       expect(await counted()).toEqual({ count: 0, oldest: null });
       const hooks = [delivery(1), delivery(2), delivery(3)];
       const runs = [webhooks(hooks.slice(0, 1)), webhooks(hooks.slice(1))];
@@ -242,9 +249,9 @@ export function outboxContract(store: () => Store): void {
       expect(await counted(2)).toEqual({ count: 2, oldest: a });
       const claimed = await claim(2, 10);
       expect(await counted()).toEqual({ count: 3, oldest: a });
-      for (const one of claimed) await store().finishDelivery(one, one.delivery_id === a ? dead : again(20));
+      for (const one of claimed) await store().outbox.finishDelivery(one, one.delivery_id === a ? dead : again(20));
       expect(await counted()).toEqual({ count: 2, oldest: b });
-      await store().replayDelivery(a, at(5));
+      await store().outbox.replayDelivery(a, at(5));
       expect(await counted()).toEqual({ count: 3, oldest: a });
       await store().remove(runs[1]?.row.run_id ?? '');
       expect(await counted()).toEqual({ count: 1, oldest: a });
@@ -258,14 +265,15 @@ export function outboxContract(store: () => Store): void {
       await only([...hooks, ...many].map((hook) => webhooks([hook])));
       const [old, going, recent] = hooks.map(({ delivery_id }) => delivery_id);
       for (const one of await claim(3, 10, 1_000))
-        if (one.delivery_id !== going) await store().finishDelivery(one, one.delivery_id === old ? dead : delivered);
+        if (one.delivery_id !== going)
+          await store().outbox.finishDelivery(one, one.delivery_id === old ? dead : delivered);
       while (await store().sweep({ keys: '', runs: at(1) })) await Promise.resolve();
-      expect(await store().delivery(old ?? '')).toMatchObject({ state: 'failed' });
+      expect(await store().outbox.delivery(old ?? '')).toMatchObject({ state: 'failed' });
       while (await store().sweep({ keys: '', deliveries: at(3) })) await Promise.resolve();
-      expect(await store().delivery(old ?? '')).toBeUndefined();
-      for (const { delivery_id } of many) expect(await store().delivery(delivery_id)).toBeUndefined();
-      expect(await store().delivery(going ?? '')).toMatchObject({ state: 'pending' });
-      expect(await store().delivery(recent ?? '')).toMatchObject({ state: 'delivered' });
+      expect(await store().outbox.delivery(old ?? '')).toBeUndefined();
+      for (const { delivery_id } of many) expect(await store().outbox.delivery(delivery_id)).toBeUndefined();
+      expect(await store().outbox.delivery(going ?? '')).toMatchObject({ state: 'pending' });
+      expect(await store().outbox.delivery(recent ?? '')).toMatchObject({ state: 'delivered' });
       await settleAll();
     });
 
@@ -277,7 +285,8 @@ export function outboxContract(store: () => Store): void {
       const claimed = await claim(1, 10);
       expect(claimed).toHaveLength(4);
       const [ofRun, ofSession, ofOwner, kept] = rows.map(({ run_id }) => run_id);
-      const left = async (run_id = ''): Promise<number> => (await store().deliveries({ run_id }, undefined, 10)).length;
+      const left = async (run_id = ''): Promise<number> =>
+        (await store().outbox.deliveries({ run_id }, undefined, 10)).length;
       await store().remove(ofRun ?? '');
       expect(await left(ofRun)).toBe(0);
       await store().removeSession(rows[1]?.session_id ?? '');
@@ -286,9 +295,9 @@ export function outboxContract(store: () => Store): void {
       expect(await left(ofOwner)).toBe(2);
       await store().removeOwner(owner);
       expect(await left(ofOwner)).toBe(0);
-      expect(await store().deliveries({ owner }, undefined, 10)).toEqual([]);
+      expect(await store().outbox.deliveries({ owner }, undefined, 10)).toEqual([]);
       expect(await left(kept)).toBe(2);
-      const results = await Promise.all(claimed.map((one) => store().finishDelivery(one, delivered)));
+      const results = await Promise.all(claimed.map((one) => store().outbox.finishDelivery(one, delivered)));
       expect(results.filter((taken) => taken)).toHaveLength(1);
       expect((await one(2, 10)).run_id).toBe(kept);
       await settleAll();
@@ -303,14 +312,14 @@ export function outboxContract(store: () => Store): void {
             row,
           ),
         ]);
-        await store().finishDelivery(await one(1, 10), again(1e6));
+        await store().outbox.finishDelivery(await one(1, 10), again(1e6));
         await only(Array.from({ length: others }, () => webhooks([delivery(1)])));
         for (let found = await claim(2, 10); found.length > 0; found = await claim(2, 10))
-          await Promise.all(found.map((next) => store().finishDelivery(next, delivered)));
+          await Promise.all(found.map((next) => store().outbox.finishDelivery(next, delivered)));
         const work = async (): Promise<void> => {
           const found = await claim(4, 10);
-          expect((await store().pendingDeliveries(10)).count).toBe(10);
-          for (const next of found) await store().finishDelivery(next, delivered);
+          expect((await store().outbox.pendingDeliveries(10)).count).toBe(10);
+          for (const next of found) await store().outbox.finishDelivery(next, delivered);
           expect(found).toHaveLength(5);
         };
         const due = () => only(Array.from({ length: 5 }, () => webhooks([delivery(3)])));
@@ -328,9 +337,9 @@ export function outboxContract(store: () => Store): void {
 /** Webhooks in a store that is opened twice. */
 export function sharedDeliveriesContract(one: () => Store, other: () => Store): void {
   const settled = async (): Promise<void> => {
-    for (let found = await one().claimDeliveries(at(1e9), at(2e9), 100); found.length > 0; ) {
-      for (const claimed of found) await one().finishDelivery(claimed, delivered);
-      found = await one().claimDeliveries(at(1e9), at(2e9), 100);
+    for (let found = await one().outbox.claimDeliveries(at(1e9), at(2e9), 100); found.length > 0; ) {
+      for (const claimed of found) await one().outbox.finishDelivery(claimed, delivered);
+      found = await one().outbox.claimDeliveries(at(1e9), at(2e9), 100);
     }
   };
 
@@ -342,7 +351,7 @@ export function sharedDeliveriesContract(one: () => Store, other: () => Store): 
     let left = 200;
     const work = async (store: Store): Promise<void> => {
       while (left > 0) {
-        for (const claimed of await store.claimDeliveries(at(1), at(60), 7)) {
+        for (const claimed of await store.outbox.claimDeliveries(at(1), at(60), 7)) {
           const { run_id, delivery_id } = claimed;
           expect(going.has(run_id)).toBe(false);
           going.add(run_id);
@@ -350,7 +359,7 @@ export function sharedDeliveriesContract(one: () => Store, other: () => Store): 
           sent.set(run_id, [...(sent.get(run_id) ?? []), delivery_id]);
           going.delete(run_id);
           left -= 1;
-          expect(await store.finishDelivery(claimed, delivered)).toBe(true);
+          expect(await store.outbox.finishDelivery(claimed, delivered)).toBe(true);
         }
       }
     };
@@ -363,13 +372,13 @@ export function sharedDeliveriesContract(one: () => Store, other: () => Store): 
   it('claims again what the other has claimed and not finished in time', async () => {
     const hook = delivery(1);
     await one().commit([webhooks([hook])]);
-    const [first] = await one().claimDeliveries(at(1), at(10), 10);
-    expect(await other().claimDeliveries(at(9), at(20), 10)).toEqual([]);
-    const both = await Promise.all([one(), other()].map((store) => store.claimDeliveries(at(10), at(20), 10)));
+    const [first] = await one().outbox.claimDeliveries(at(1), at(10), 10);
+    expect(await other().outbox.claimDeliveries(at(9), at(20), 10)).toEqual([]);
+    const both = await Promise.all([one(), other()].map((store) => store.outbox.claimDeliveries(at(10), at(20), 10)));
     expect(both.flat()).toHaveLength(1);
     if (first === undefined) throw new Error('no delivery is due');
-    expect(await one().finishDelivery(first, again(99))).toBe(false);
-    expect(await other().delivery(hook.delivery_id)).toMatchObject({ attempt: 0, claimed_until: at(20) });
+    expect(await one().outbox.finishDelivery(first, again(99))).toBe(false);
+    expect(await other().outbox.delivery(hook.delivery_id)).toMatchObject({ attempt: 0, claimed_until: at(20) });
     await settled();
   });
 
@@ -378,19 +387,19 @@ export function sharedDeliveriesContract(one: () => Store, other: () => Store): 
       const [a, b] = [delivery(1), delivery(2)];
       const begun = append(fresh(), ['1'], { deliveries: [a] });
       await one().commit([begun]);
-      const [claimed] = await one().claimDeliveries(at(1), at(60), 10);
+      const [claimed] = await one().outbox.claimDeliveries(at(1), at(60), 10);
       if (claimed === undefined) throw new Error('no delivery is due');
       const result = round % 2 === 0 ? delivered : again(3);
       await Promise.all([
         one().commit([end(begun.row, 'completed', { deliveries: [b] })]),
-        other().finishDelivery(claimed, result),
+        other().outbox.finishDelivery(claimed, result),
       ]);
       for (const expected of round % 2 === 0 ? [b] : [a, b]) {
-        const [next] = await other().claimDeliveries(at(3), at(60), 10);
+        const [next] = await other().outbox.claimDeliveries(at(3), at(60), 10);
         expect(next?.delivery_id).toBe(expected.delivery_id);
-        if (next !== undefined) await one().finishDelivery(next, delivered);
+        if (next !== undefined) await one().outbox.finishDelivery(next, delivered);
       }
-      expect(await one().claimDeliveries(at(1e6), at(2e6), 10)).toEqual([]);
+      expect(await one().outbox.claimDeliveries(at(1e6), at(2e6), 10)).toEqual([]);
     }
   });
 }
@@ -406,37 +415,37 @@ function urlFailures(store: () => Store): void {
       const url = `https://${newId()}.example/${'long'.repeat(1_000)}`;
       const [a, b, c, d] = [delivery(1, { url }), delivery(2, { url }), delivery(3, { url }), delivery(4, { url })];
       const owner = `key:fails-${newId()}`;
-      const failures = (of: string | null = owner, to = url) => store().urlFailures(of, to);
+      const failures = (of: string | null = owner, to = url) => store().outbox.urlFailures(of, to);
       await only([webhooks([a], ownedRow(owner)), webhooks([d])]);
       expect(await failures()).toBeUndefined();
-      await store().finishDelivery(await one(1, 5), again(10, 3));
+      await store().outbox.finishDelivery(await one(1, 5), again(10, 3));
       expect(await failures()).toEqual({ attempts: 1, since: at(3), last_at: at(3) });
-      await store().finishDelivery(await one(4, 5), again(1e6, 4));
+      await store().outbox.finishDelivery(await one(4, 5), again(1e6, 4));
       expect(await failures(null)).toEqual({ attempts: 1, since: at(4), last_at: at(4) });
-      await store().finishDelivery(await one(10, 20), { ...dead, attempted_at: at(12) });
+      await store().outbox.finishDelivery(await one(10, 20), { ...dead, attempted_at: at(12) });
       expect(await failures()).toEqual({ attempts: 2, since: at(3), last_at: at(12) });
       await only([webhooks([b], ownedRow(owner))]);
       const given = await one(12, 20);
-      expect(await store().finishDelivery(given, refused)).toBe(true);
-      expect(await store().delivery(b.delivery_id)).toEqual(finishedDelivery(given, refused));
-      expect(await store().delivery(b.delivery_id)).toMatchObject({ state: 'failed', attempt: 0 });
+      expect(await store().outbox.finishDelivery(given, refused)).toBe(true);
+      expect(await store().outbox.delivery(b.delivery_id)).toEqual(finishedDelivery(given, refused));
+      expect(await store().outbox.delivery(b.delivery_id)).toMatchObject({ state: 'failed', attempt: 0 });
       // Another node may be slower to record an earlier attempt.
       await only([webhooks([c], ownedRow(owner))]);
-      await store().finishDelivery(await one(12, 20), again(13, 11));
+      await store().outbox.finishDelivery(await one(12, 20), again(13, 11));
       expect(await failures()).toEqual({ attempts: 3, since: at(3), last_at: at(12) });
       expect(await failures(owner, `${url}/`)).toBeUndefined();
       expect(await failures(`${owner}0`)).toBeUndefined();
-      await store().finishDelivery(await one(13, 20), delivered);
+      await store().outbox.finishDelivery(await one(13, 20), delivered);
       expect(await failures()).toBeUndefined();
       expect(await failures(null)).toMatchObject({ attempts: 1 });
-      await store().replayDelivery(c.delivery_id, at(14));
+      await store().outbox.replayDelivery(c.delivery_id, at(14));
       const stale = await one(14, 15);
       const fresh = await one(15, 20);
-      expect(await store().finishDelivery(stale, dead)).toBe(false);
+      expect(await store().outbox.finishDelivery(stale, dead)).toBe(false);
       expect(await failures()).toBeUndefined();
-      await store().finishDelivery(fresh, dead);
+      await store().outbox.finishDelivery(fresh, dead);
       expect(await failures()).toMatchObject({ attempts: 1 });
-      await store().replayDelivery(a.delivery_id, at(16));
+      await store().outbox.replayDelivery(a.delivery_id, at(16));
       expect(await failures()).toBeUndefined();
       await settleAll();
     });
@@ -456,10 +465,10 @@ function urlFailures(store: () => Store): void {
           ),
         ]);
         for (const found of await claim(1, 5, 1_000))
-          await store().finishDelivery(found, { ...dead, attempted_at: at(second) });
+          await store().outbox.finishDelivery(found, { ...dead, attempted_at: at(second) });
       }
       const counted = async (owner = ''): Promise<number> => {
-        const found = await Promise.all(urls.map((url) => store().urlFailures(owner, url)));
+        const found = await Promise.all(urls.map((url) => store().outbox.urlFailures(owner, url)));
         return found.filter((one) => one !== undefined).length;
       };
       expect([await counted(old), await counted(recent)]).toEqual([250, 250]);

@@ -671,11 +671,11 @@ function targets(store: () => Store): void {
       expect(await store().commit([stale, next])).toEqual([{ targets: one }, 'fenced']);
       expect(await store().run(run_id)).toEqual({ ...first.row, targets: one });
       expect(await store().journal(run_id)).toEqual([]);
-      expect(await store().deliveries({ run_id }, undefined, 5)).toEqual([]);
+      expect(await store().outbox.deliveries({ run_id }, undefined, 5)).toEqual([]);
       await store().compareAndSet(run_id, 'targets', one, null);
       expect(await store().commit([{ ...stale, row: { ...stale.row, targets: one } }])).toEqual([{ targets: null }]);
       expect(await store().commit([stale])).toEqual(['taken']);
-      expect(await store().deliveries({ run_id }, undefined, 5)).toMatchObject([{ target: null }]);
+      expect(await store().outbox.deliveries({ run_id }, undefined, 5)).toMatchObject([{ target: null }]);
       await store().remove(run_id);
     });
 
@@ -714,7 +714,7 @@ function targets(store: () => Store): void {
       expect(await store().compareAndSet(run_id, 'targets', null, one)).toBe(true);
       const last = end({ ...taken.row, targets: one }, 'failed', { deliveries: [delivery(1, { target: 'a' })] });
       expect(await store().commit([last])).toEqual(['taken']);
-      expect(await store().deliveries({ run_id }, undefined, 5)).toMatchObject([{ target: 'a' }]);
+      expect(await store().outbox.deliveries({ run_id }, undefined, 5)).toMatchObject([{ target: 'a' }]);
       expect(await store().compareAndSet(run_id, 'targets', one, null)).toBe(true);
       expect((await store().run(run_id))?.targets).toBeNull();
       await store().remove(run_id);

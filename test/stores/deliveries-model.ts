@@ -43,7 +43,7 @@ class Pair {
     if (kind === 'add') await this.#commit([this.#writeTo(run, url)]);
     else if (kind === 'claim') await this.#claim();
     else if (kind === 'finish' && claim !== undefined) await this.#finish(claim, state, pick);
-    else if (kind === 'replay') await this.#both((store) => store.replayDelivery(delivery_id, this.#at(wait)));
+    else if (kind === 'replay') await this.#both((store) => store.outbox.replayDelivery(delivery_id, this.#at(wait)));
     else if (kind === 'sweep') await this.#sweep();
     else if (kind === 'remove' && pick === 0) await this.#end(run);
     else await this.#list(run, state, pick);
@@ -54,7 +54,7 @@ class Pair {
     for (let n = 0; n < this.#runs.length; n += 1) await this.#end(n);
     this.#now += 1e9;
     expect(await this.#claim()).toEqual([]);
-    expect(await this.#both((store) => store.pendingDeliveries(100))).toEqual({ count: 0, oldest: null });
+    expect(await this.#both((store) => store.outbox.pendingDeliveries(100))).toEqual({ count: 0, oldest: null });
   }
 
   #at(milliseconds = 0): string {
@@ -84,7 +84,7 @@ class Pair {
   /** Deliveries that are due at the same time may come in any order. */
   async #claim(): Promise<Delivery[]> {
     const found = await this.#both(async (store) => {
-      const claimed = await store.claimDeliveries(this.#at(), this.#at(claimTime), 100);
+      const claimed = await store.outbox.claimDeliveries(this.#at(), this.#at(claimTime), 100);
       return claimed.toSorted((a, b) => (a.delivery_id < b.delivery_id ? -1 : 1));
     });
     this.#claims = [...found, ...this.#claims].slice(0, 10);
@@ -96,8 +96,8 @@ class Pair {
     const end = { attempted_at, status: 500 + pick, error: pick === 0 ? null : `error ${pick}` };
     const result: DeliveryResult =
       state === 'pending' ? { ...end, state, next_at: this.#at(2 * pick) } : { ...end, state };
-    await this.#both((store) => store.finishDelivery(claim, result));
-    await this.#both((store) => store.urlFailures(claim.owner, claim.url));
+    await this.#both((store) => store.outbox.finishDelivery(claim, result));
+    await this.#both((store) => store.outbox.urlFailures(claim.owner, claim.url));
   }
 
   async #sweep(): Promise<void> {
@@ -107,9 +107,9 @@ class Pair {
 
   async #list(run: number, state: Delivery['state'], pick: number): Promise<void> {
     const run_id = this.#runs[run]?.run_id ?? '';
-    await this.#both((store) => store.deliveries({ run_id }, undefined, 100));
-    await this.#both((store) => store.deliveries({ run_id, state }, undefined, 100));
-    await this.#both((store) => store.pendingDeliveries(1 + pick));
+    await this.#both((store) => store.outbox.deliveries({ run_id }, undefined, 100));
+    await this.#both((store) => store.outbox.deliveries({ run_id, state }, undefined, 100));
+    await this.#both((store) => store.outbox.pendingDeliveries(1 + pick));
   }
 
   /** Removes a run with its deliveries, and begins another in its place. */

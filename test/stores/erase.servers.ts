@@ -65,9 +65,9 @@ describe.each(['redis', 'postgres'] as const)('an owner that is erased from %s',
         { ...last, state: `/resources/${resource_id}`, deliveries: [delivery(n), delivery(n)] },
       ]);
     }
-    const [claimed] = await store.claimDeliveries('2001-01-01T00:00:00.000Z', '2002-01-01T00:00:00.000Z', 1);
+    const [claimed] = await store.outbox.claimDeliveries('2001-01-01T00:00:00.000Z', '2002-01-01T00:00:00.000Z', 1);
     if (claimed !== undefined)
-      await store.finishDelivery(claimed, {
+      await store.outbox.finishDelivery(claimed, {
         state: 'failed',
         attempted_at: claimed.created_at,
         status: 410,

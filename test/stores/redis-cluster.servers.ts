@@ -141,16 +141,16 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
       created_at: '2026-01-01T00:00:00.000Z',
     });
     await store.commit([1, 2].map((part) => ({ ...created(part), deliveries: [delivery(part)] })));
-    const claimed = await store.claimDeliveries('2026-01-02', '2026-01-03', 10);
+    const claimed = await store.outbox.claimDeliveries('2026-01-02', '2026-01-03', 10);
     expect(claimed).toHaveLength(2);
     const attempt = { attempted_at: '2026-01-02T00:00:00.000Z', status: 500, error: null } as const;
     for (const one of claimed)
-      await store.finishDelivery(one, { ...attempt, state: 'pending', next_at: '2026-01-02T00:00:01.000Z' });
-    expect(await store.urlFailures(null, 'https://receiver')).toMatchObject({ attempts: 2 });
-    const [again] = await store.claimDeliveries('2026-01-03', '2026-01-04', 1);
+      await store.outbox.finishDelivery(one, { ...attempt, state: 'pending', next_at: '2026-01-02T00:00:01.000Z' });
+    expect(await store.outbox.urlFailures(null, 'https://receiver')).toMatchObject({ attempts: 2 });
+    const [again] = await store.outbox.claimDeliveries('2026-01-03', '2026-01-04', 1);
     if (again === undefined) throw new Error('no delivery is due');
-    await store.finishDelivery(again, { ...attempt, status: 200, state: 'delivered' });
-    expect(await store.urlFailures(null, 'https://receiver')).toBeUndefined();
+    await store.outbox.finishDelivery(again, { ...attempt, status: 200, state: 'delivered' });
+    expect(await store.outbox.urlFailures(null, 'https://receiver')).toBeUndefined();
   });
 
   it('hears of what any part writes, and of the tokens of the runs that are followed', async () => {
@@ -314,6 +314,36 @@ describe('a store in a Redis cluster that changes', () => {
     const opening = open(own.url);
     await dead.restart();
     expect(await (await opening).run('unknown')).toBeUndefined();
+  }, 180_000);
+
+  it('goes on with the other parts while a primary is away, and knows which ones answer', async ({ skip }) => {
+    const own = await startRedisCluster();
+    if (own === undefined) return skip();
+    onTestFinished(() => own.stop());
+    for (const { url } of own.nodes) {
+      const redis = new Redis(url);
+      await redis.config('SET', 'cluster-require-full-coverage', 'no');
+      await redis.quit();
+    }
+    const store = await open(own.url);
+    const parts = Array.from({ length: 12 }, (_, part) => part);
+    await store.commit(parts.map((part) => created(part, { owner: 'key:alice' })));
+    const answering = (): number[] => parts.filter((part) => store.partitions?.answers(part));
+    const [dead] = await own.primaries();
+    await dead?.kill();
+    await eventually(async () => {
+      expect(await store.openRuns('key:alice')).toMatchObject([{ status: 'created', count: 8 }]);
+      expect(answering()).toHaveLength(8);
+    });
+    for (const part of answering()) expect(await store.runs({ status: 'created', part }, undefined, 9)).toHaveLength(1);
+    await expect(store.runs({ status: 'created' }, undefined, 9)).rejects.toThrow();
+    expect(await store.outbox.pendingDeliveries(9)).toEqual({ count: 0, oldest: null });
+    expect(await store.outbox.claimDeliveries('2026-01-02', '2026-01-03', 10)).toEqual([]);
+    await dead?.restart();
+    await eventually(async () => {
+      await store.due('2026-01-01', 1);
+      expect(answering()).toEqual(parts);
+    });
   }, 180_000);
 
   it('hears of all its parts again when the node that it was subscribed at was taken out', async ({ skip }) => {

@@ -1,35 +1,71 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RunClaims } from '../../src/core/ports/run-claims.ts';
 import { ClusterClaims } from '../../src/stores/redis/cluster-claims.ts';
-import { answered } from '../../src/stores/redis/parts.ts';
+import { Parts } from '../../src/stores/redis/parts.ts';
 
 const hanging = <T>(): Promise<T> => new Promise<T>(() => {});
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+/** Parts with these answers. */
+const answering = (...answers: (() => Promise<number>)[]): Promise<number[]> =>
+  new Parts(answers).answered((answer) => answer());
+
 describe('the parts that answer', () => {
   it('are not held up by one that hangs, nor by one that fails', async () => {
-    const found = answered([
-      Promise.resolve(1),
-      hanging<number>(),
-      Promise.reject(new Error('away')),
-      Promise.resolve(2),
-    ]);
+    const fails = (): Promise<number> => Promise.reject(new Error('away'));
+    const found = answering(
+      async () => 1,
+      hanging,
+      fails,
+      async () => 2,
+    );
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await found).toEqual([1, 2]);
   });
 
   it('are waited for, where the first answer is late', async () => {
-    const late = new Promise<number>((resolve) => setTimeout(resolve, 10_000, 1));
-    const found = answered([Promise.reject(new Error('away')), late]);
+    const late = (): Promise<number> => new Promise((resolve) => setTimeout(resolve, 10_000, 1));
+    const found = answering(() => Promise.reject(new Error('away')), late);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await found).toEqual([1]);
   });
 
-  it('are none, where all fail or there are none', async () => {
-    await expect(answered([Promise.reject(new Error('away'))])).rejects.toThrow('away');
-    expect(await answered([])).toEqual([]);
+  it('are none, where all fail', async () => {
+    await expect(answering(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
+  });
+
+  it('do not wait again for one that hangs, until it answers', async () => {
+    let hangs = true;
+    const parts = new Parts([async () => 0, () => (hangs ? hanging<number>() : Promise.resolve(1))]);
+    const ask = (answer: () => Promise<number>): Promise<number> => answer();
+    const first = parts.answered(ask);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await first).toEqual([0]);
+    expect([parts.answers(0), parts.answers(1)]).toEqual([true, false]);
+    expect(await parts.answered(ask)).toEqual([0]);
+    hangs = false;
+    await parts.answered(ask);
+    expect(parts.answers(1)).toBe(true);
+    expect(await parts.answered(ask)).toEqual([0, 1]);
+  });
+
+  it('give what they have in turn while one hangs', async () => {
+    const parts = new Parts([async () => ['a'], () => hanging<string[]>(), async () => ['b']]);
+    const claim = (): Promise<string[]> => parts.inTurn(10, (answer) => answer());
+    const claimed = claim();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect((await claimed).toSorted()).toEqual(['a', 'b']);
+    expect((await claim()).toSorted()).toEqual(['a', 'b']);
+  });
+
+  it('lack one whose last call is late', async () => {
+    const parts = new Parts([async () => 0]);
+    const late = parts.ask(0, () => hanging());
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(parts.answers(0)).toBe(false);
+    void late;
   });
 });
 
@@ -46,7 +82,7 @@ function twoParts(): { claims: ClusterClaims; states: [State, State] } {
       return value;
     };
     return {
-      renewLease: () => answer(undefined),
+      renewLease: () => answer(false),
       endLease: () => answer(undefined),
       claimRuns: () => answer([`claimed-000${index}`]),
       takeRuns: () => answer([`taken-000${index}`]),
@@ -54,8 +90,7 @@ function twoParts(): { claims: ClusterClaims; states: [State, State] } {
       freeRuns: () => answer(undefined),
     };
   };
-  const partitions = { count: 2, of: (id: string) => Number(id.slice(-4)) };
-  return { claims: new ClusterClaims([partOf(0), partOf(1)], partitions), states };
+  return { claims: new ClusterClaims(new Parts([{ claims: partOf(0) }, { claims: partOf(1) }])), states };
 }
 
 const lease = 6_000;
@@ -101,6 +136,23 @@ describe('claims in the parts of a cluster', () => {
       await claims.renewLease('node', lease);
       expect(await claimedBy(claims)).toEqual(['claimed-0000']);
       await vi.advanceTimersByTimeAsync(lease / 3);
+      expect(await claimedBy(claims)).toEqual(['claimed-0000', 'claimed-0001']);
+    }
+  });
+
+  it('may have been lost in a part that left a call without an answer, and now answers again', async () => {
+    const { claims, states } = twoParts();
+    expect(await claims.renewLease('node', lease)).toBe(false);
+    for (const state of ['fails', 'hangs'] as const) {
+      states[1] = state;
+      const claimed = claimedBy(claims);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(await claimed).toEqual(['claimed-0000']);
+      // The part is not asked before it has renewed the lease.
+      states[1] = 'there';
+      expect(await claimedBy(claims)).toEqual(['claimed-0000']);
+      expect(await claims.renewLease('node', lease)).toBe(true);
+      expect(await claims.renewLease('node', lease)).toBe(false);
       expect(await claimedBy(claims)).toEqual(['claimed-0000', 'claimed-0001']);
     }
   });

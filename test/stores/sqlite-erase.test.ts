@@ -48,10 +48,10 @@ it('leaves no text of an erased owner in the file, and all of the others', async
     }
   }
   const at = '2002-01-01T00:00:00.000Z';
-  for (const claimed of await store.claimDeliveries(at, at, 100)) {
-    await store.finishDelivery(claimed, { state: 'failed', attempted_at: at, status: null, error: claimed.url });
+  for (const claimed of await store.outbox.claimDeliveries(at, at, 100)) {
+    await store.outbox.finishDelivery(claimed, { state: 'failed', attempted_at: at, status: null, error: claimed.url });
   }
-  expect(await store.urlFailures(`key:${gone}`, `https://${gone}.example/`)).toMatchObject({ attempts: 20 });
+  expect(await store.outbox.urlFailures(`key:${gone}`, `https://${gone}.example/`)).toMatchObject({ attempts: 20 });
   expect(bytesOf(path)).toContain(gone);
   const [first] = await store.runs({ owner: `key:${gone}` }, undefined, 1);
   await store.remove(first?.run_id ?? '');

@@ -130,11 +130,12 @@ describe('a file', () => {
     // Its run asked for it before the clock was set back by an hour.
     const later = { ...delivery(1), created_at: inAnHour };
     await store.commit([claimed, tried, later].map((one) => webhooks([one])));
-    for (const one of await store.claimDeliveries(at(1), inAnHour, 10))
-      if (one.url === tried.url) await store.finishDelivery(one, { ...again(2), state: 'pending', next_at: inAnHour });
+    for (const one of await store.outbox.claimDeliveries(at(1), inAnHour, 10))
+      if (one.url === tried.url)
+        await store.outbox.finishDelivery(one, { ...again(2), state: 'pending', next_at: inAnHour });
     const next = new SqliteStore(copyAfterKill(path, newPath()));
     const now = new Date().toISOString();
-    const due = await next.claimDeliveries(now, inAnHour, 10);
+    const due = await next.outbox.claimDeliveries(now, inAnHour, 10);
     expect(due.map(({ delivery_id }) => delivery_id)).toEqual([claimed.delivery_id, later.delivery_id]);
     await Promise.all([store.close(), next.close()]);
   });

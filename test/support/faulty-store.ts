@@ -1,8 +1,11 @@
+import type { Outbox } from '../../src/core/ports/outbox.ts';
 import type { RunNotification } from '../../src/core/ports/run-store.ts';
 import type { Store } from '../../src/core/ports/store.ts';
 
-/** The methods of a store, except `watch` and `close`. Claims have no faults. */
-export type Method = Exclude<keyof Store, 'watch' | 'checkNotifications' | 'claims' | 'partitions' | 'close'>;
+/** The methods of a store and of its outbox, except `watch` and `close`. Claims have no faults. */
+export type Method =
+  | Exclude<keyof Store, 'watch' | 'checkNotifications' | 'outbox' | 'claims' | 'partitions' | 'close'>
+  | keyof Outbox;
 
 /** The faults of the calls of one method. Calls are counted from 1, over the life of the plan. */
 interface Fault {
@@ -65,7 +68,7 @@ export const methods = [
 /** Wraps a store with the faults of a plan. It has `watch` and `claims` if the wrapped store has them. */
 export function faulty(store: Store, plan: Plan): Store {
   const call =
-    <Args extends unknown[], T>(name: Method, ask: (...args: Args) => Promise<T>) =>
+    <Args extends unknown[], T>(name: Method, ask: (...args: Args) => Promise<T>, of: Store | Outbox = store) =>
     async (...args: Args): Promise<T> => {
       const call = (plan.calls[name] ?? 0) + 1;
       plan.calls[name] = call;
@@ -74,10 +77,11 @@ export function faulty(store: Store, plan: Plan): Store {
       if (fails > 0 && call >= fails && call < fails + times) {
         throw error ?? new Error(`call ${call} of ${name} failed, as planned`);
       }
-      const answer = await ask.apply(store, args);
+      const answer = await ask.apply(of, args);
       await after?.(call);
       return answer;
     };
+  const { outbox } = store;
   return {
     commit: call('commit', store.commit),
     run: call('run', store.run),
@@ -96,13 +100,15 @@ export function faulty(store: Store, plan: Plan): Store {
     session: call('session', store.session),
     resources: call('resources', store.resources),
     figures: call('figures', store.figures),
-    claimDeliveries: call('claimDeliveries', store.claimDeliveries),
-    finishDelivery: call('finishDelivery', store.finishDelivery),
-    delivery: call('delivery', store.delivery),
-    deliveries: call('deliveries', store.deliveries),
-    pendingDeliveries: call('pendingDeliveries', store.pendingDeliveries),
-    urlFailures: call('urlFailures', store.urlFailures),
-    replayDelivery: call('replayDelivery', store.replayDelivery),
+    outbox: {
+      claimDeliveries: call('claimDeliveries', outbox.claimDeliveries, outbox),
+      finishDelivery: call('finishDelivery', outbox.finishDelivery, outbox),
+      delivery: call('delivery', outbox.delivery, outbox),
+      deliveries: call('deliveries', outbox.deliveries, outbox),
+      pendingDeliveries: call('pendingDeliveries', outbox.pendingDeliveries, outbox),
+      urlFailures: call('urlFailures', outbox.urlFailures, outbox),
+      replayDelivery: call('replayDelivery', outbox.replayDelivery, outbox),
+    },
     sessionsOf: call('sessionsOf', store.sessionsOf),
     remove: call('remove', store.remove),
     removeSession: call('removeSession', store.removeSession),

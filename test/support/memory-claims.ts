@@ -27,8 +27,9 @@ export class MemoryClaims implements RunClaims {
     else if (node !== undefined) this.#nodes.set(row.run_id, node);
   }
 
-  async renewLease(node: string, milliseconds: number): Promise<void> {
+  async renewLease(node: string, milliseconds: number): Promise<boolean> {
     this.#leases.set(node, this.#now() + milliseconds);
+    return false;
   }
 
   async endLease(node: string): Promise<void> {

@@ -183,8 +183,7 @@ interface Nodes {
 }
 
 /** Servers of the REST API that share a store and its runs. */
-export function nodes(agents: Agent[]): Nodes {
-  const store = new SharedStore();
+export function nodes(agents: Agent[], store = new SharedStore()): Nodes {
   const queue = new SharedQueue(store);
   const node = (name: string, options: Partial<ServerOptions> = {}): Promise<Served> =>
     serveApi(agents, { store, dispatcher: queue.dispatcher(name), ...options });

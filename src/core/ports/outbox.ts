@@ -61,7 +61,7 @@ export interface PendingDeliveries {
 }
 
 /**
- * The part of a store that keeps deliveries. Writes add to it: see `Write.deliveries`. The deliveries of one run to one
+ * The deliveries of a store. Writes add to it: see `Write.deliveries`. The deliveries of one run to one
  * URL form a line: a delivery is claimed when no earlier one of its line is pending. So the receiver gets them in order,
  * and a URL that fails delays no other.
  */
@@ -80,7 +80,7 @@ export interface Outbox {
   delivery(delivery_id: string): Promise<Delivery | undefined>;
   /** Deliveries, newest first; only those with a smaller id than `before`, if it is given. */
   deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]>;
-  /** The pending deliveries of all runs. They are counted up to `limit`, at least 1, so that a long outage costs no long count. */
+  /** The pending deliveries of all runs, except those of `Partitions` that do not answer. They are counted up to `limit`, at least 1, so that a long outage costs no long count. */
   pendingDeliveries(limit: number): Promise<PendingDeliveries>;
   /**
    * The failures of the deliveries of an owner to a URL, until one succeeds or is replayed, or a sweep removes them.

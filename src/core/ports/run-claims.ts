@@ -7,8 +7,11 @@ import { forwardsOnly, type Write, type WrittenRow } from './run-store.ts';
  * that claims them. A claim does not have to be exact: the epoch of a run keeps a second execution from writing.
  */
 export interface RunClaims {
-  /** Begins the lease of a node, or renews it: it ends after so many milliseconds. */
-  renewLease(node: string, milliseconds: number): Promise<void>;
+  /**
+   * Begins the lease of a node, or renews it: it ends after so many milliseconds. Resolves to true where a part of the store
+   * answers again: it may have given runs to the node in answers that were lost.
+   */
+  renewLease(node: string, milliseconds: number): Promise<boolean>;
   /** Ends the lease of a node that has stopped: other nodes may claim what it still has. */
   endLease(node: string): Promise<void>;
   /**

@@ -8,6 +8,8 @@ export interface RunFilter {
   readonly owner?: string;
   /** Only parked runs. */
   readonly parked?: true;
+  /** Only runs of this part of the store: see `Partitions`. A store without parts ignores it. */
+  readonly part?: number;
 }
 
 /** Some runs, for lists by the time of their status. */
@@ -20,6 +22,8 @@ export interface StatusFilter {
   readonly statuses?: readonly RunStatus[];
   /** Runs that got their status at this time or later. */
   readonly since?: string;
+  /** As in `RunFilter`. */
+  readonly part?: number;
 }
 
 /** Where a page of a list by the time of the status ends. */
@@ -42,7 +46,10 @@ export interface AgentFigures {
   readonly seconds: number;
 }
 
-/** The part of a store that lists and counts runs. */
+/**
+ * The part of a store that lists and counts runs. Of a store with `Partitions`, the lists of all runs reject where a part
+ * does not answer, and `due`, `openRuns` and `figures` leave that part out.
+ */
 export interface RunLists {
   /** Runs, newest first; only those made before the run `before`, if it is given. */
   runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]>;

@@ -24,13 +24,16 @@ export interface Partitions {
   readonly count: number;
   /** The number of the part, from 0 on, of the run, the session or the resource that an id belongs to. */
   of(id: string): number;
+  /** Whether a part answers, as far as is known: its last call was answered, and soon. */
+  answers(part: number): boolean;
 }
 
 /**
- * The port of durable stores: four parts over the same data, so that one commit changes all of them. Every store passes
+ * The port of durable stores: several parts over the same data, so that one commit changes all of them. Every store passes
  * `test/stores/contract.ts`. Methods reject with the store's own errors, which the engine interprets.
  */
-export interface Store extends RunStore, SessionStore, RunLists, Outbox {
+export interface Store extends RunStore, SessionStore, RunLists {
+  readonly outbox: Outbox;
   /** Only a store that several processes share has it, beside `watch`. */
   readonly claims?: RunClaims;
   /** Only a store that has several. The writes of one commit then belong to one of them. */

@@ -11,6 +11,7 @@ import type { Store } from '../../core/ports/store.ts';
 import type { Limits } from '../limits.ts';
 import { SharedReads } from '../log/shared-reads.ts';
 import { summaryOf } from '../log/stored-run.ts';
+import { eachPart, idsOfPart, partsOf } from '../store/each-part.ts';
 import type { Followed } from '../store/followed.ts';
 import type { VisibleRuns } from '../store/visible-runs.ts';
 import { PeriodicTask } from '../time/periodic.ts';
@@ -28,7 +29,7 @@ export interface RunChangesOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Milliseconds between two reads of the runs that other nodes have written to; the runs of one read. */
+/** Milliseconds between two reads of the runs that other nodes have written to; the runs of one read, of a part. */
 const readInterval = 200;
 const runsPerRead = 200;
 const concurrentReads = 16;
@@ -54,10 +55,11 @@ export class RunChanges {
   /** By run, the newest row that readers were told of; undefined while there are no readers. */
   #known: LRUCache<string, RunRow> | undefined;
   readonly #unread = new Map<string, RunNotification>();
-  #missedNotifications = false;
+  /** The parts of the store of which notifications may have been missed. */
+  readonly #missedIn = new Set<number>();
   #unfollow: (() => void) | undefined;
-  /** When the last comparison began, in milliseconds. */
-  #comparedAt = 0;
+  /** By part of the store, when the last comparison began, in milliseconds. */
+  readonly #comparedAt = new Map<number, number>();
   /** The JSON of runs, by version, for all readers. */
   readonly #texts = new SharedReads<string>(maxTextChars, ({ length }) => length);
   #stopped = false;
@@ -67,8 +69,8 @@ export class RunChanges {
     this.#options = options;
     const { limits, onFailure } = options;
     this.#tasks = [
-      new PeriodicTask(readInterval, () => this.#readUnread(), onFailure),
-      new PeriodicTask(limits.pollInterval, () => this.#compare(), onFailure),
+      new PeriodicTask(readInterval, () => eachPart(store, (part) => this.#readUnread(part)), onFailure),
+      new PeriodicTask(limits.pollInterval, () => this.#compareAll(), onFailure),
     ];
   }
 
@@ -111,11 +113,11 @@ export class RunChanges {
   /** Nodes, perhaps this one, have written to runs; undefined where notifications may have been missed. */
   onNotifications(notifications: readonly RunNotification[] | undefined): void {
     if (this.#known === undefined) return;
-    if (notifications === undefined) this.#missedNotifications = true;
+    if (notifications === undefined) this.#missNotifications();
     for (const one of notifications ?? []) {
       if (!one.changed || !isNewer(one, this.#known.get(one.run_id))) continue;
       if (this.#unread.size < maxUnread) this.#unread.set(one.run_id, one);
-      else this.#missedNotifications = true;
+      else this.#missNotifications();
     }
   }
 
@@ -128,14 +130,12 @@ export class RunChanges {
 
   async #start(): Promise<void> {
     this.#known = new LRUCache({ max: maxKnown });
-    this.#comparedAt = this.#now();
+    for (const part of partsOf(this.#store)) this.#comparedAt.set(part, this.#now());
     if (!this.#options.shared) return;
-    this.#unfollow ??= this.#options.followed.add(allChanges, () => {
-      this.#missedNotifications = true;
-    });
+    this.#unfollow ??= this.#options.followed.add(allChanges, () => this.#missNotifications());
     try {
       // Later comparisons report what differs from this one.
-      await this.#compare();
+      await this.#compareAll();
       if (this.#users > 0 && !this.#stopped) for (const task of this.#tasks) task.start();
     } catch (error) {
       this.#started = undefined;
@@ -152,7 +152,7 @@ export class RunChanges {
     this.#known = undefined;
     this.#unread.clear();
     this.#texts.clear();
-    this.#missedNotifications = false;
+    this.#missedIn.clear();
     for (const task of this.#tasks) void task.stop();
   }
 
@@ -165,9 +165,14 @@ export class RunChanges {
     for (const reader of [...this.#readers]) reader.offer(change, before);
   }
 
-  async #readUnread(): Promise<void> {
-    if (this.#missedNotifications) await this.#compare();
-    const batch = [...this.#unread.values()].slice(0, runsPerRead);
+  #missNotifications(): void {
+    for (const part of partsOf(this.#store)) this.#missedIn.add(part);
+  }
+
+  async #readUnread(part: number): Promise<void> {
+    if (this.#missedIn.has(part)) await this.#compare(part);
+    const run_ids = idsOfPart(this.#store, this.#unread.keys(), part).slice(0, runsPerRead);
+    const batch = run_ids.flatMap((run_id) => this.#unread.get(run_id) ?? []);
     for (let from = 0; from < batch.length; from += concurrentReads) {
       const some = batch.slice(from, from + concurrentReads);
       const answers = await Promise.allSettled(some.map(({ run_id }) => this.#store.run(run_id)));
@@ -184,25 +189,28 @@ export class RunChanges {
     }
   }
 
-  /** Reads the runs that have changed since the last comparison. Its cost is limited by `changedSince`. */
-  async #compare(): Promise<void> {
+  #compareAll(): Promise<void> {
+    return eachPart(this.#store, (part) => this.#compare(part));
+  }
+
+  /** Reads the runs of a part that have changed since the last comparison. Its cost is limited by `changedSince`. */
+  async #compare(part: number): Promise<void> {
     const began = this.#now();
-    const missed = this.#missedNotifications;
-    this.#missedNotifications = false;
+    const missed = this.#missedIn.delete(part);
     // What interrupts notifications may have delayed commits as well: a change is stored with its time, but later.
     const overlap = maxClockSkew + (missed ? this.#options.limits.storeTimeout : 0);
-    const since = new Date(this.#comparedAt - overlap).toISOString();
+    const since = new Date((this.#comparedAt.get(part) ?? began) - overlap).toISOString();
     try {
-      for await (const rows of changedSince((...asked) => this.#store.runsByStatusTime(...asked), { since })) {
+      for await (const rows of changedSince((...asked) => this.#store.runsByStatusTime(...asked), { since, part })) {
         if (this.#known === undefined) return;
         if (rows === 'too many') for (const reader of [...this.#readers]) reader.reset();
         else for (const row of rows) this.#learn(row);
       }
     } catch (error) {
-      this.#missedNotifications ||= missed;
+      if (missed) this.#missedIn.add(part);
       throw error;
     }
-    this.#comparedAt = began;
+    this.#comparedAt.set(part, began);
   }
 
   #textOf(row: RunRow): Promise<string> {

@@ -4,12 +4,13 @@ import type { RunChanges } from '../changes/run-changes.ts';
 import type { Executor } from '../runs/executor.ts';
 import { acceptForwarded } from '../runs/forward.ts';
 import type { RunServices } from '../runs/run-services.ts';
+import { eachPart, idsOfPart } from '../store/each-part.ts';
 import type { Followed } from '../store/followed.ts';
 import { PeriodicTask } from '../time/periodic.ts';
 import type { ConnectedReaders } from './connected-readers.ts';
 
 const page = 1000;
-/** Runs that are checked at once. */
+/** Runs of a part of the store that are checked at once. */
 const concurrentChecks = 16;
 /** The statuses of runs that a node has to execute, or that are queued. */
 const executableStatuses = openStatuses.filter((status) => status !== 'awaiting');
@@ -81,7 +82,7 @@ export class Sync {
    * Checks the runs that appended nothing since the last poll: this node may have lost them, or have missed a reply.
    */
   async #poll(): Promise<void> {
-    const { active } = this.#services;
+    const { store, active } = this.#services;
     active.notifyAll();
     const seen = new Map<string, number>();
     const idle: string[] = [];
@@ -91,9 +92,12 @@ export class Sync {
       seen.set(run_id, last);
     }
     this.#seen = seen;
-    for (let from = 0; from < idle.length; from += concurrentChecks) {
-      await Promise.all(idle.slice(from, from + concurrentChecks).map((run_id) => this.#check(run_id)));
-    }
+    await eachPart(store, async (part) => {
+      const some = idsOfPart(store, idle, part);
+      for (let from = 0; from < some.length; from += concurrentChecks) {
+        await Promise.all(some.slice(from, from + concurrentChecks).map((run_id) => this.#check(run_id)));
+      }
+    });
   }
 
   async #check(run_id: string): Promise<void> {
@@ -110,16 +114,18 @@ export class Sync {
     const { store, queue, executions, readers } = this.#services;
     readers.renew();
     const newest = new Date(Date.now() - executions.limits.lease).toISOString();
-    for (const status of executableStatuses) {
-      for (let before: string | undefined; ; ) {
-        const rows: RunRow[] = await store.runs({ status }, before, page);
-        for (const row of rows) {
-          if (row.queued_at !== null && row.created_at < newest) await queue.add(row.session_id);
-          await readers.check(row);
+    await eachPart(store, async (part) => {
+      for (const status of executableStatuses) {
+        for (let before: string | undefined; ; ) {
+          const rows: RunRow[] = await store.runs({ status, part }, before, page);
+          for (const row of rows) {
+            if (row.queued_at !== null && row.created_at < newest) await queue.add(row.session_id);
+            await readers.check(row);
+          }
+          before = rows.at(-1)?.run_id;
+          if (rows.length < page) break;
         }
-        before = rows.at(-1)?.run_id;
-        if (rows.length < page) break;
       }
-    }
+    });
   }
 }

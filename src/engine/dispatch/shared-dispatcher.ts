@@ -141,7 +141,8 @@ export class SharedDispatcher implements Dispatcher {
     const { lease, requestTimeout } = this.#options;
     const now = performance.now();
     // A part of the lease, so that the next one comes in time.
-    await within(Math.min(requestTimeout, lease / 2), this.#claims.renewLease(this.node, lease));
+    const answersAgain = await within(Math.min(requestTimeout, lease / 2), this.#claims.renewLease(this.node, lease));
+    if (answersAgain) this.#inDoubt = true;
     const hadEnded = this.#renewed > 0 && performance.now() > this.#leasedUntil;
     this.#renewed += 1;
     if (hadEnded) this.#claimsFrom = this.#renewed + cautious;

@@ -26,9 +26,9 @@ export class GroupCommits {
     return one;
   }
 
-  /** Whether the last commit of some partition failed. */
+  /** Whether the last commit of some partition failed, or a partition does not answer. */
   get failing(): boolean {
-    return this.#all.some(({ failing }) => failing);
+    return this.#all.some(({ failing }, part) => failing || this.#partitions?.answers(part) === false);
   }
 
   /** Whether each partition has a commit under way, or one that will be repeated. */

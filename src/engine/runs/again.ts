@@ -8,12 +8,19 @@ import { messagesOf } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
-import { newId } from '../ids.ts';
 import { type JournalEntry, journalOf } from '../log/journal.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import type { HistoryMark } from '../sessions.ts';
-import { type AcceptedRun, checkRoom, newRow, newRun, type RunOptions, startWhenDurable } from './create.ts';
+import {
+  type AcceptedRun,
+  checkRoom,
+  newRow,
+  newRun,
+  newSessionId,
+  type RunOptions,
+  startWhenDurable,
+} from './create.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 
@@ -67,7 +74,7 @@ async function repeat(
   const { events, journal } = after > 1 ? await recordedUntil(services, source, after) : nothing;
   const now = executions.now();
   const trace = executions.traces?.requested(runOptions.trace, null) ?? null;
-  const session_id = sessionKey(owner, newId());
+  const session_id = sessionKey(owner, newSessionId(services));
   const row = newRow({ agent, input: messages, owner, session_id, now, targets: null, runOptions, trace }, false);
   const copied = await executions.sessions.copyExtras(source, row, marksIn(journal));
   const log = new RunLog(commits.of(row.run_id), row, { input });

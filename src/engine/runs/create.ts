@@ -14,7 +14,7 @@ import type { Run } from '../../schema/run.ts';
 import type { SessionInput } from '../../schema/session.ts';
 import type { Place } from '../dispatch/dispatcher.ts';
 import { Execution } from '../execution/execution.ts';
-import { newId, newIdBeside, passId } from '../ids.ts';
+import { newIdBeside, newIdWhere, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
 import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store/store-calls.ts';
 import { cancelAll, cancelRun } from './cancel.ts';
@@ -144,7 +144,7 @@ function planOf(
   checkContentTypes(agent.manifest.name, agent.manifest.input_content_types ?? ['*/*'], input);
   const if_busy = ifBusyOf(runOptions, agent);
   const owner = ownerOf(runOptions.principal ?? operator);
-  const session_id = sessionKey(owner, requestedSession(request));
+  const session_id = sessionKey(owner, requestedSession(request) ?? newSessionId(services));
   const webhook = request.webhook ?? agent.options.webhook;
   const targets = encodeTargets([...(webhook === undefined ? [] : [webhook]), ...(runOptions.targets ?? [])]);
   const trace = executions.traces?.requested(runOptions.trace, null) ?? null;
@@ -289,10 +289,14 @@ const onDisconnectOf = ({ on_disconnect }: RunOptions, options: Agent['options']
 const cancelsOthers = ({ if_busy, runOptions, agent: { options } }: Plan): boolean =>
   if_busy === 'interrupt' || onDisconnectOf(runOptions, options) !== 'continue';
 
-function requestedSession({ session_id, session }: RunCreateRequest): string {
+/** The id of a new session: in a part of the store that answers, as far as is known. */
+export const newSessionId = ({ store: { partitions } }: RunServices): string =>
+  newIdWhere((id) => partitions?.answers(partitions.of(id)) !== false);
+
+function requestedSession({ session_id, session }: RunCreateRequest): string | undefined {
   const [a, b] = [session_id?.toLowerCase(), session?.id.toLowerCase()];
   if (a !== undefined && b !== undefined && a !== b) throw fail('session_mismatch', a, b);
-  return a ?? b ?? newId();
+  return a ?? b;
 }
 
 /** The row of a new run, before its first event. With `node`, that node of a shared store executes it from the beginning. */

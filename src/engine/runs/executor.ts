@@ -13,6 +13,7 @@ import type { Recording } from '../execution/replay.ts';
 import { journalOf } from '../log/journal.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
+import { eachPart } from '../store/each-part.ts';
 import { retryUntilAvailable } from '../store/store-calls.ts';
 import { endStoredRun } from './cancel.ts';
 import { acceptWhenLive } from './forward.ts';
@@ -112,10 +113,14 @@ export class Executor {
    * `since` are left out: a process of the same deploy has tried them. Called once, when the process starts.
    */
   async retryParked(since: string): Promise<void> {
+    await eachPart(this.#services.store, (part) => this.#retryParkedOf(part, since));
+  }
+
+  async #retryParkedOf(part: number, since: string): Promise<void> {
     const { store, active, dispatcher, executions, offers } = this.#services;
     for (let before: string | undefined; ; ) {
       const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
-        store.runs({ parked: true }, before, page),
+        store.runs({ parked: true, part }, before, page),
       );
       for (const row of rows) {
         if (active.stopping) return;

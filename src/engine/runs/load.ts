@@ -8,7 +8,7 @@ export interface EngineLoad {
   readonly awaiting: number;
   /** Characters that wait for the store. */
   readonly backlog: number;
-  /** Whether the last commit failed. */
+  /** Whether the last commit failed, or a part of the store does not answer. */
   readonly failing: boolean;
   readonly storeErrors: number;
   readonly agents: ReadonlyMap<string, Readonly<AgentCounts>>;

@@ -38,10 +38,10 @@ export class Offers {
 
   /** Offers the runs that wait for it. Called periodically. */
   repeat(): void {
-    if (this.#postponed.size === 0 || this.#active.stopping || this.#commits.failing) return;
-    const run_ids = [...this.#postponed];
+    if (this.#postponed.size === 0 || this.#active.stopping) return;
+    const run_ids = [...this.#postponed].filter((run_id) => !this.#commits.of(run_id).failing);
     // A local dispatcher gives each run to the executor, which forgets it here.
-    if (this.#dispatcher.shared) this.#postponed.clear();
+    if (this.#dispatcher.shared) for (const run_id of run_ids) this.#postponed.delete(run_id);
     this.#dispatcher.offer(run_ids);
   }
 }

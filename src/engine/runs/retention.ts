@@ -4,6 +4,7 @@ import type { Store } from '../../core/ports/store.ts';
 import type { Registry } from '../agents/registry.ts';
 import { firstIdAt } from '../ids.ts';
 import type { Limits, RunTtlByOwner } from '../limits.ts';
+import { eachPart } from '../store/each-part.ts';
 
 /** Runs of an agent or of an owner that one sweep looks at. */
 const page = 100;
@@ -43,10 +44,6 @@ export class Retention {
 
   /** Removes what has expired at a time in milliseconds since 1970, in small steps, while `goesOn` returns true. */
   async sweep(now: number, goesOn: () => boolean): Promise<void> {
-    for (const { manifest, options } of this.#registry.list()) {
-      if (options.run_ttl !== undefined) await this.#sweepEarly({ agent_name: manifest.name }, now - options.run_ttl);
-    }
-    for (const [owner, ttl] of Object.entries(this.#owners)) await this.#sweepEarly({ owner }, now - ttl);
     const ago = (milliseconds: number): string => new Date(now - milliseconds).toISOString();
     const { runTtl, idempotencyTtl, sessionTtl, deliveryTtl } = this.#limits;
     const before = {
@@ -58,6 +55,14 @@ export class Retention {
     for (let step = 0; step < maxSweepSteps && goesOn() && (await this.#store.sweep(before)); step += 1) {
       await nextTurn();
     }
+    // Last, because it fails where a part of the store is away.
+    await eachPart(this.#store, async (part) => {
+      for (const { manifest, options } of this.#registry.list()) {
+        const { run_ttl } = options;
+        if (run_ttl !== undefined) await this.#sweepEarly({ agent_name: manifest.name, part }, now - run_ttl);
+      }
+      for (const [owner, ttl] of Object.entries(this.#owners)) await this.#sweepEarly({ owner, part }, now - ttl);
+    });
   }
 
   /**

@@ -5,6 +5,7 @@ import type { Store } from '../../core/ports/store.ts';
 import { sessionIdOf } from '../../core/principal.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { GroupCommits } from '../log/group-commits.ts';
+import { eachPart, idsOfPart } from '../store/each-part.ts';
 import type { Followed } from '../store/followed.ts';
 import type { Offers } from './offers.ts';
 
@@ -94,7 +95,9 @@ export class SessionQueue {
       if (some.length >= this.#doubtful.size + queuesPerCheck) break;
       if (!this.#doubtful.has(session_id)) some.push(session_id);
     }
-    for (const session_id of some) await this.#startNext(session_id);
+    await eachPart(this.#store, async (part) => {
+      for (const session_id of idsOfPart(this.#store, some, part)) await this.#startNext(session_id);
+    });
   }
 
   async #startNext(session_id: string): Promise<void> {

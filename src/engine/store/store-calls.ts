@@ -40,19 +40,20 @@ function whileInTime(milliseconds: number, isTransient: (error: unknown) => bool
  * call gives way first, where the turn is long. So no such loop has to: between two calls, it handles one page.
  */
 function wrapCalls(store: Store, wrap: (call: () => Promise<unknown>) => Promise<unknown>): Store {
-  return new Proxy(store, {
-    get(target, name) {
-      const value: unknown = Reflect.get(target, name);
-      if (typeof value !== 'function') return value;
-      const wrapped = name !== 'close' && name !== 'watch';
-      return (...args: unknown[]): unknown => {
-        const call = async (): Promise<unknown> => Reflect.apply(value, target, args);
-        if (!wrapped) return call();
-        const nextTurn = giveWay();
-        return nextTurn === undefined ? wrap(call) : nextTurn.then(() => wrap(call));
-      };
-    },
-  });
+  const wrapped = <Part extends object>(part: Part, others: Partial<Part> = {}): Part =>
+    new Proxy(part, {
+      get(target, name) {
+        const value: unknown = Reflect.get(name in others ? others : target, name);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]): unknown => {
+          const call = async (): Promise<unknown> => Reflect.apply(value, target, args);
+          if (name === 'close' || name === 'watch') return call();
+          const nextTurn = giveWay();
+          return nextTurn === undefined ? wrap(call) : nextTurn.then(() => wrap(call));
+        };
+      },
+    });
+  return wrapped(store, { outbox: wrapped(store.outbox) });
 }
 
 /** A write that was refused for its targets, with those that the run has. */

@@ -114,7 +114,7 @@ export class Deliverer {
   async #claim(): Promise<void> {
     for (let free = this.#free; free > 0; free = this.#free) {
       const now = this.#now();
-      const found = await this.#options.store.claimDeliveries(iso(now), iso(now + claimTime), free);
+      const found = await this.#options.store.outbox.claimDeliveries(iso(now), iso(now + claimTime), free);
       for (const delivery of found) this.#begin(delivery);
       if (found.length < free) return;
       await nextTurn();
@@ -151,8 +151,8 @@ export class Deliverer {
     const { store, onFailure } = this.#options;
     try {
       // Its owner may have been erased while it waited.
-      if ((await store.delivery(delivery.delivery_id)) === undefined) return;
-      const failures = await store.urlFailures(delivery.owner, delivery.url);
+      if ((await store.outbox.delivery(delivery.delivery_id)) === undefined) return;
+      const failures = await store.outbox.urlFailures(delivery.owner, delivery.url);
       const headers = await this.#headersOf(delivery);
       if (failures !== undefined && this.#isOff(failures)) await this.#refuse(delivery, switchedOff(failures));
       else if (headers === undefined) await this.#refuse(delivery, 'its target was removed');
@@ -181,19 +181,20 @@ export class Deliverer {
     const { store, send, firstPause, events } = this.#options;
     const attempt = await send(delivery, this.#stopped.signal, headers);
     const result = resultOf(delivery, attempt, firstPause, this.#now());
-    await store.finishDelivery(delivery, result);
+    await store.outbox.finishDelivery(delivery, result);
     const outcome = result.state === 'pending' ? 'retried' : result.state;
     events.emit('delivery', outcome, (this.#now() - Date.parse(delivery.created_at)) / 1000);
     if (outcome === 'delivered') return;
     const { owner, url } = delivery;
-    const failures = await store.urlFailures(owner, url);
+    const failures = await store.outbox.urlFailures(owner, url);
     if (failures !== undefined && this.#isOff(failures)) events.emit('urlSwitchedOff', { owner, url, ...failures });
   }
 
   /** Gives a webhook up without an attempt. */
   async #refuse(delivery: Delivery, error: string): Promise<void> {
     const refused: DeliveryResult = { state: 'failed', attempted_at: null, status: null, error };
-    if (await this.#options.store.finishDelivery(delivery, refused)) this.#options.events.emit('deliveryRefused');
+    if (await this.#options.store.outbox.finishDelivery(delivery, refused))
+      this.#options.events.emit('deliveryRefused');
   }
 
   /** By the failures alone: a URL without traffic for days gets the next attempt. */

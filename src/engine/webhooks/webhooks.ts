@@ -107,7 +107,7 @@ export class Webhooks {
     limit: number,
     isVisible?: IsVisible,
   ): Promise<DeliveryPage> {
-    const read = (from: string | undefined, count: number) => this.#store.deliveries(filter, from, count);
+    const read = (from: string | undefined, count: number) => this.#store.outbox.deliveries(filter, from, count);
     const { items, readTo } =
       isVisible === undefined
         ? { items: await read(before, limit + 1) }
@@ -122,7 +122,7 @@ export class Webhooks {
 
   /** The deliveries of a run, newest first. */
   ofRun(run_id: string): Promise<Delivery[]> {
-    return this.#store.deliveries({ run_id }, undefined, maxOfRun);
+    return this.#store.outbox.deliveries({ run_id }, undefined, maxOfRun);
   }
 
   /** Reads the run of each delivery, and once for several that follow each other. */
@@ -139,12 +139,12 @@ export class Webhooks {
 
   /** The webhooks that wait for an attempt, of all nodes; counted up to ten thousand. */
   pending(): Promise<PendingDeliveries> {
-    return this.#store.pendingDeliveries(maxCounted);
+    return this.#store.outbox.pendingDeliveries(maxCounted);
   }
 
   /** @throws RivuletError `delivery_unknown`, also where its run does not pass */
   async find(delivery_id: string, isAllowed: RunTest): Promise<Delivery> {
-    const found = await this.#store.delivery(delivery_id);
+    const found = await this.#store.outbox.delivery(delivery_id);
     const row = found && (await this.#store.run(found.run_id));
     if (found === undefined || row === undefined || !isAllowed(row)) throw fail('delivery_unknown', delivery_id);
     return found;
@@ -152,7 +152,7 @@ export class Webhooks {
 
   /** Sends a webhook again, with all its attempts. @throws RivuletError `delivery_pending` */
   async replay({ delivery_id }: Delivery): Promise<Delivery> {
-    if (!(await this.#store.replayDelivery(delivery_id, new Date().toISOString()))) {
+    if (!(await this.#store.outbox.replayDelivery(delivery_id, new Date().toISOString()))) {
       throw fail('delivery_pending', delivery_id);
     }
     this.#deliverer?.wake();

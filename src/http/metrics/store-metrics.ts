@@ -29,7 +29,11 @@ export class StoreMetrics {
       ...rest,
     });
     for (const histogram of [this.#duration, this.#writes]) histogram.zero(this.#labels);
-    this.#up = new Gauge({ name: 'rivulet_store_up', help: '1 if the store answers and takes commits.', ...rest });
+    this.#up = new Gauge({
+      name: 'rivulet_store_up',
+      help: '1 if all of the store answers and takes commits.',
+      ...rest,
+    });
     this.#errors = new Counter({
       name: 'rivulet_store_errors_total',
       help: 'Commits that failed; each is retried.',

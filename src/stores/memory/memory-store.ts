@@ -1,11 +1,4 @@
 import { compareText } from '../../core/collections.ts';
-import type {
-  Delivery,
-  DeliveryFilter,
-  DeliveryResult,
-  PendingDeliveries,
-  UrlFailures,
-} from '../../core/ports/outbox.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
 import type { Batch, Key, Outcome, RunRow, SharedColumn, When, Write, WrittenRow } from '../../core/ports/run-store.ts';
 import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
@@ -54,6 +47,7 @@ interface SessionRecord {
  * they leave out, and a sweep looks at each session and key.
  */
 export class MemoryStore implements Store {
+  readonly outbox = new MemoryDeliveries();
   readonly #runs = new Map<string, RunRecord>();
   readonly #byId = new Sorted(byId);
   readonly #unfinished = new Sorted(byId);
@@ -70,7 +64,6 @@ export class MemoryStore implements Store {
   readonly #keys = new Map<string, Key>();
   /** By `figuresName`. */
   readonly #figures = new Map<string, AgentFigures>();
-  readonly #outbox = new MemoryDeliveries();
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
     return writes.map((write) => this.#apply(write));
@@ -205,34 +198,6 @@ export class MemoryStore implements Store {
     return own.slice(0, limit).map(({ session_id }) => session_id);
   }
 
-  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    return this.#outbox.claimDeliveries(now, until, limit);
-  }
-
-  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
-    return this.#outbox.finishDelivery(claim, result);
-  }
-
-  async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    return this.#outbox.delivery(delivery_id);
-  }
-
-  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    return this.#outbox.deliveries(filter, before, limit);
-  }
-
-  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    return this.#outbox.pendingDeliveries(limit);
-  }
-
-  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    return this.#outbox.urlFailures(owner, url);
-  }
-
-  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    return this.#outbox.replayDelivery(delivery_id, now);
-  }
-
   async remove(run_id: string): Promise<boolean> {
     const run = this.#find(run_id);
     if (run === undefined) return true;
@@ -241,7 +206,7 @@ export class MemoryStore implements Store {
       this.#deleteResource(run.session, resource_id);
       run.session.history.delete(`${prefix}${resource_id}`);
     }
-    this.#outbox.removeOfRuns(new Set([run_id]));
+    this.outbox.removeOfRuns(new Set([run_id]));
     this.#deleteRun(run);
     return true;
   }
@@ -259,7 +224,7 @@ export class MemoryStore implements Store {
   async removeOwner(owner: string): Promise<void> {
     for (const name of this.#figures.keys()) if (name.startsWith(`${owner} `)) this.#figures.delete(name);
     for (const [name, { scope }] of this.#keys) if (scope.startsWith(`${owner} `)) this.#keys.delete(name);
-    this.#outbox.removeOfOwner(owner);
+    this.outbox.removeOfOwner(owner);
   }
 
   async sweep({ runs = '', sessions = '', keys, deliveries = '' }: Cutoffs): Promise<boolean> {
@@ -286,7 +251,7 @@ export class MemoryStore implements Store {
       this.#keys.delete(name);
       deleted += 1;
     }
-    this.#outbox.sweep(deliveries);
+    this.outbox.sweep(deliveries);
     return this.#removed.length > 0;
   }
 
@@ -297,7 +262,7 @@ export class MemoryStore implements Store {
     let left = sweepSize;
     for (let session = this.#removed.at(-1); left > 0 && session !== undefined; session = this.#removed.at(-1)) {
       const runs = firstOf(session.runs.ascending(), () => true, left);
-      if (runs.length > 0) this.#outbox.removeOfRuns(new Set(runs.map(({ row }) => row.run_id)));
+      if (runs.length > 0) this.outbox.removeOfRuns(new Set(runs.map(({ row }) => row.run_id)));
       for (const run of runs) this.#deleteRun(run);
       left -= runs.length + 1;
       if (session.runs.size > 0) return;
@@ -343,7 +308,7 @@ export class MemoryStore implements Store {
     if (run.row.finished_at !== null) run.log.pack();
     for (const line of write.journal ?? []) run.journal.push(line);
     if (write.history || write.resources || write.state !== undefined) this.#updateSession(run, write);
-    if (write.deliveries) this.#outbox.add(write.deliveries, row);
+    if (write.deliveries) this.outbox.add(write.deliveries, row);
     if (write.ended) this.#addFigures(row, write.ended);
     return 'taken';
   }
@@ -367,7 +332,7 @@ export class MemoryStore implements Store {
       return known !== undefined && (run_id === null || known.run_id !== run_id);
     });
     if (duplicate !== undefined) return { rejected: new Error(`the resource ${duplicate.resource_id} exists already`) };
-    const known = deliveries?.find(({ delivery_id }) => this.#outbox.has(delivery_id));
+    const known = deliveries?.find(({ delivery_id }) => this.outbox.has(delivery_id));
     if (known !== undefined) return { rejected: new Error(`the delivery ${known.delivery_id} exists already`) };
     return undefined;
   }

@@ -29,8 +29,9 @@ export class PostgresClaims implements RunClaims {
     this.#run = run;
   }
 
-  async renewLease(node: string, milliseconds: number): Promise<void> {
+  async renewLease(node: string, milliseconds: number): Promise<boolean> {
     await this.#run(this.#sql.renew, node, milliseconds);
+    return false;
   }
 
   async endLease(node: string): Promise<void> {

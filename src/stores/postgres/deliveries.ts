@@ -1,4 +1,12 @@
-import type { Delivery, DeliveryFilter, DeliveryResult } from '../../core/ports/outbox.ts';
+import { escapeIdentifier, type QueryResultRow } from 'pg';
+import type {
+  Delivery,
+  DeliveryFilter,
+  DeliveryResult,
+  Outbox,
+  PendingDeliveries,
+  UrlFailures,
+} from '../../core/ports/outbox.ts';
 import { deliveryColumnList } from '../delivery-columns.ts';
 
 export const deliveryTables = `
@@ -106,29 +114,8 @@ export const deliveryFunctions = `
   END $$;
 `;
 
-/** The SQL statements of the outbox; `s` is the name of the schema. */
-export const deliveryStatements = (s: string) => ({
-  claimDeliveries: `SELECT ${deliveryColumnList} FROM ${s}.claim_deliveries($1, $2, $3)`,
-  finishDelivery: `SELECT ${s}.finish_delivery($1, $2, $3, $4, $5, $6, $7) AS taken`,
-  delivery: `SELECT ${deliveryColumnList} FROM ${s}.deliveries WHERE delivery_id = $1`,
-  // Planned with the values, so an unused filter costs nothing.
-  deliveries: `SELECT ${deliveryColumnList} FROM ${s}.deliveries
-    WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR owner = $2) AND ($3::text IS NULL OR state = $3)
-      AND ($4::text IS NULL OR delivery_id < $4)
-    ORDER BY delivery_id DESC LIMIT $5`,
-  pendingDeliveries: `SELECT count(*)::integer AS count, min(delivery_id) AS oldest FROM (
-      SELECT delivery_id FROM ${s}.deliveries WHERE state = 'pending' ORDER BY delivery_id LIMIT $1
-    ) AS first`,
-  urlFailures: `SELECT attempts, since, last_at FROM ${s}.url_failures WHERE owner = $1 AND digest = ${s}.digest($2)`,
-  replayDelivery: `WITH replayed AS (
-      UPDATE ${s}.deliveries SET state = 'pending', attempt = 0, next_at = $2, due = $2, position = DEFAULT
-        WHERE delivery_id = $1 AND due IS NULL RETURNING owner, url
-    ),
-    forgotten AS (
-      DELETE FROM ${s}.url_failures AS known USING replayed
-        WHERE known.owner = coalesce(replayed.owner, '') AND known.digest = ${s}.digest(replayed.url)
-    )
-    SELECT true AS taken FROM replayed`,
+/** The SQL statements that remove deliveries; `s` is the name of the schema. */
+export const deliveryRemoval = (s: string) => ({
   clearUrlFailuresOf: `WITH deleted AS (DELETE FROM ${s}.url_failures WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM ${s}.url_failures WHERE owner = $1 LIMIT $2
     )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
@@ -146,20 +133,83 @@ export const deliveryStatements = (s: string) => ({
     ) SELECT count(*)::integer AS found FROM deleted`,
 });
 
-/** The values of `finishDelivery`, in the order of its parameters. */
-export const finishValues = ({ delivery_id, claimed_until }: Delivery, result: DeliveryResult): unknown[] => [
-  delivery_id,
-  claimed_until,
-  result.state,
-  result.attempted_at,
-  result.status,
-  result.error,
-  result.state === 'pending' ? result.next_at : null,
-];
+/** Runs a statement and resolves to its rows. */
+type Run = <Row extends QueryResultRow>(text: string, ...values: readonly unknown[]) => Promise<Row[]>;
 
-/** The values of `deliveries`, in the order of its parameters. */
-export const listValues = (
-  { run_id, owner, state }: DeliveryFilter,
-  before: string | undefined,
-  limit: number,
-): unknown[] => [run_id, owner, state, before, limit];
+/** The outbox of a schema. */
+export class PostgresOutbox implements Outbox {
+  readonly #run: Run;
+  readonly #sql: ReturnType<typeof statements>;
+
+  constructor(schema: string, run: Run) {
+    this.#sql = statements(escapeIdentifier(schema));
+    this.#run = run;
+  }
+
+  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
+    return this.#run(this.#sql.claim, now, until, limit);
+  }
+
+  async finishDelivery({ delivery_id, claimed_until }: Delivery, result: DeliveryResult): Promise<boolean> {
+    const { state, attempted_at, status, error } = result;
+    const next_at = result.state === 'pending' ? result.next_at : null;
+    return this.#taken(this.#sql.finish, delivery_id, claimed_until, state, attempted_at, status, error, next_at);
+  }
+
+  async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    const [found] = await this.#run<Delivery & QueryResultRow>(this.#sql.one, delivery_id);
+    return found;
+  }
+
+  async deliveries(
+    { run_id, owner, state }: DeliveryFilter,
+    before: string | undefined,
+    limit: number,
+  ): Promise<Delivery[]> {
+    return this.#run(this.#sql.list, run_id, owner, state, before, limit);
+  }
+
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    const [found] = await this.#run<PendingDeliveries & QueryResultRow>(this.#sql.pending, limit);
+    return found ?? { count: 0, oldest: null };
+  }
+
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    const [found] = await this.#run<UrlFailures & QueryResultRow>(this.#sql.failures, owner ?? '', url);
+    return found;
+  }
+
+  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
+    return this.#taken(this.#sql.replay, delivery_id, now);
+  }
+
+  /** Whether a statement has changed something. */
+  async #taken(text: string, ...values: readonly unknown[]): Promise<boolean> {
+    const [row] = await this.#run<{ taken: boolean }>(text, ...values);
+    return row?.taken === true;
+  }
+}
+
+const statements = (s: string) => ({
+  claim: `SELECT ${deliveryColumnList} FROM ${s}.claim_deliveries($1, $2, $3)`,
+  finish: `SELECT ${s}.finish_delivery($1, $2, $3, $4, $5, $6, $7) AS taken`,
+  one: `SELECT ${deliveryColumnList} FROM ${s}.deliveries WHERE delivery_id = $1`,
+  // Planned with the values, so an unused filter costs nothing.
+  list: `SELECT ${deliveryColumnList} FROM ${s}.deliveries
+    WHERE ($1::text IS NULL OR run_id = $1) AND ($2::text IS NULL OR owner = $2) AND ($3::text IS NULL OR state = $3)
+      AND ($4::text IS NULL OR delivery_id < $4)
+    ORDER BY delivery_id DESC LIMIT $5`,
+  pending: `SELECT count(*)::integer AS count, min(delivery_id) AS oldest FROM (
+      SELECT delivery_id FROM ${s}.deliveries WHERE state = 'pending' ORDER BY delivery_id LIMIT $1
+    ) AS first`,
+  failures: `SELECT attempts, since, last_at FROM ${s}.url_failures WHERE owner = $1 AND digest = ${s}.digest($2)`,
+  replay: `WITH replayed AS (
+      UPDATE ${s}.deliveries SET state = 'pending', attempt = 0, next_at = $2, due = $2, position = DEFAULT
+        WHERE delivery_id = $1 AND due IS NULL RETURNING owner, url
+    ),
+    forgotten AS (
+      DELETE FROM ${s}.url_failures AS known USING replayed
+        WHERE known.owner = coalesce(replayed.owner, '') AND known.digest = ${s}.digest(replayed.url)
+    )
+    SELECT true AS taken FROM replayed`,
+});

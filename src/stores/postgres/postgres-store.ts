@@ -2,13 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { DatabaseError, type Pool, type QueryResult, type QueryResultRow } from 'pg';
 import { fullChars } from '../../core/lines.ts';
-import type {
-  Delivery,
-  DeliveryFilter,
-  DeliveryResult,
-  PendingDeliveries,
-  UrlFailures,
-} from '../../core/ports/outbox.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
 import type {
   Batch,
@@ -31,7 +24,7 @@ import { sanitizeText } from '../remote/session-changes.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { checkNotifications } from './check-notifications.ts';
 import { PostgresClaims } from './claims.ts';
-import { finishValues, listValues } from './deliveries.ts';
+import { PostgresOutbox } from './deliveries.ts';
 import { encodeCommit, parseOutcomes } from './encode-commit.ts';
 import { classifyPostgresError } from './errors.ts';
 import { Listener } from './listener.ts';
@@ -92,6 +85,7 @@ export class PostgresStore implements Store {
   readonly #subscription: SharedSubscription;
   readonly #url: string;
   readonly claims: PostgresClaims;
+  readonly outbox: PostgresOutbox;
   #closed: Promise<void> | undefined;
 
   private constructor(url: string, schema: string) {
@@ -118,6 +112,7 @@ export class PostgresStore implements Store {
     this.claims = new PostgresClaims(schema, (text, ...values) =>
       retryRolledBack(async () => (await this.#claimPool.query<{ run_id: string }>(text, [...values])).rows),
     );
+    this.outbox = new PostgresOutbox(schema, (text, ...values) => retryRolledBack(() => this.#all(text, ...values)));
     // The server is reachable again.
     this.#readPool.on('connect', () => this.#commits.retryNow());
   }
@@ -214,35 +209,6 @@ export class PostgresStore implements Store {
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
     const found = await this.#all<{ session_id: string }>(this.#sql.sessionsOf, owner, limit);
     return found.map(({ session_id }) => session_id);
-  }
-
-  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    return retryRolledBack(() => this.#all(this.#sql.claimDeliveries, now, until, limit));
-  }
-
-  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
-    return this.#taken(this.#sql.finishDelivery, ...finishValues(claim, result));
-  }
-
-  async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    return this.#one(this.#sql.delivery, delivery_id);
-  }
-
-  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    return this.#all(this.#sql.deliveries, ...listValues(filter, before, limit));
-  }
-
-  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    const found = await this.#one<PendingDeliveries & QueryResultRow>(this.#sql.pendingDeliveries, limit);
-    return found ?? { count: 0, oldest: null };
-  }
-
-  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    return this.#one<UrlFailures & QueryResultRow>(this.#sql.urlFailures, owner ?? '', url);
-  }
-
-  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    return this.#taken(this.#sql.replayDelivery, delivery_id, now);
   }
 
   async remove(run_id: string): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { StatusFilter } from '../../core/ports/run-lists.ts';
 import type { SharedColumn } from '../../core/ports/run-store.ts';
 import { runStatuses } from '../../schema/statuses.ts';
 import { columnList } from '../run-columns.ts';
-import { deliveryStatements } from './deliveries.ts';
+import { deliveryRemoval } from './deliveries.ts';
 
 export type Statements = ReturnType<typeof statements>;
 
@@ -13,7 +13,7 @@ export type Statements = ReturnType<typeof statements>;
  */
 export function statements(schema: string) {
   const s = escapeIdentifier(schema);
-  return { ...writeAndRead(s), ...removal(s), ...deliveryStatements(s) };
+  return { ...writeAndRead(s), ...removal(s), ...deliveryRemoval(s) };
 }
 
 function writeAndRead(s: string) {

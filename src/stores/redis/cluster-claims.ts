@@ -1,6 +1,5 @@
 import type { RunClaims } from '../../core/ports/run-claims.ts';
-import type { Partitions } from '../../core/ports/store.ts';
-import { answered, byPart, each, inTurn } from './parts.ts';
+import type { Parts } from './parts.ts';
 
 /** A part with which a node could not renew its lease gives it no runs of others for this share of a lease afterwards. */
 const caution = 1 / 3;
@@ -10,8 +9,13 @@ interface Lease {
   readonly endsAt: number;
   /** When it may claim there. */
   readonly claimsFrom: number;
-  /** Whether the part has not answered the last renewal. */
+  /** Whether the part has left a call without an answer since it renewed the lease. The node may have runs of it unknown. */
   readonly isAway: boolean;
+}
+
+/** A part of a store, as far as claims need it. */
+interface Claiming {
+  readonly claims: RunClaims;
 }
 
 const noLease: Lease = { endsAt: 0, claimsFrom: 0, isAway: false };
@@ -22,26 +26,22 @@ const noLease: Lease = { endsAt: 0, claimsFrom: 0, isAway: false };
  * nodes, which live, may have ended there, also while this node was starting.
  */
 export class ClusterClaims implements RunClaims {
-  readonly #parts: readonly RunClaims[];
-  readonly #partitions: Partitions;
+  readonly #parts: Parts<Claiming>;
   /** Of each node of this process, by part. */
   readonly #leases = new Map<string, Lease[]>();
-  /** The part that is asked first, in turn. */
-  #first = 0;
+  /** The nodes that have not yet heard that a part answers again. */
+  readonly #inDoubt = new Set<string>();
 
-  constructor(parts: readonly RunClaims[], partitions: Partitions) {
+  constructor(parts: Parts<Claiming>) {
     this.#parts = parts;
-    this.#partitions = partitions;
   }
 
-  async renewLease(node: string, milliseconds: number): Promise<void> {
+  async renewLease(node: string, milliseconds: number): Promise<boolean> {
     const began = performance.now();
-    const leases = this.#leases.get(node) ?? this.#parts.map(() => noLease);
+    const leases = this.#leases.get(node) ?? [];
     this.#leases.set(node, leases);
-    const late = new Set(this.#parts.keys());
-    const renewed = this.#parts.map(async (part, index) => {
-      await part.renewLease(node, milliseconds);
-      late.delete(index);
+    await this.#answered(node, async (claims, index) => {
+      await claims.renewLease(node, milliseconds);
       const { endsAt, claimsFrom, isAway } = leases[index] ?? noLease;
       const now = performance.now();
       const hadEnded = (endsAt > 0 || isAway) && endsAt < now;
@@ -50,47 +50,70 @@ export class ClusterClaims implements RunClaims {
         claimsFrom: hadEnded ? now + caution * milliseconds : claimsFrom,
         isAway: false,
       };
+      if (isAway) this.#inDoubt.add(node);
     });
-    try {
-      await answered(renewed);
-    } finally {
-      for (const index of late) leases[index] = { ...(leases[index] ?? noLease), isAway: true };
-    }
+    return this.#inDoubt.delete(node);
   }
 
   async endLease(node: string): Promise<void> {
     this.#leases.delete(node);
-    await each(this.#parts, (part) => part.endLease(node));
+    this.#inDoubt.delete(node);
+    await this.#parts.each(({ claims }) => claims.endLease(node));
   }
 
   async claimRuns(node: string, agents: readonly string[], limit: number): Promise<string[]> {
-    this.#first = (this.#first + 1) % this.#parts.length;
-    const indexes = this.#parts.map((_, index) => index);
-    return inTurn(indexes, this.#first, limit, async (index, rest) => {
-      const { endsAt, claimsFrom, isAway } = this.#leases.get(node)?.[index] ?? noLease;
-      const now = performance.now();
-      return isAway || endsAt < now || claimsFrom > now ? [] : this.#part(index).claimRuns(node, agents, rest);
-    });
+    const now = performance.now();
+    const leased = (this.#leases.get(node) ?? []).flatMap(({ endsAt, claimsFrom, isAway }, index) =>
+      isAway || endsAt < now || claimsFrom > now ? [] : [index],
+    );
+    const unanswered = new Set<number>();
+    const claim = async ({ claims }: Claiming, rest: number, index: number): Promise<string[]> => {
+      unanswered.add(index);
+      const run_ids = await claims.claimRuns(node, agents, rest);
+      unanswered.delete(index);
+      return run_ids;
+    };
+    return this.#orAway(node, unanswered, this.#parts.inTurn(limit, claim, leased));
   }
 
   async takeRuns(node: string, run_ids: readonly string[]): Promise<string[]> {
-    const groups = byPart(run_ids, (id) => this.#partitions.of(id));
-    return (await answered(groups.map(async ([index, ids]) => this.#part(index).takeRuns(node, ids)))).flat();
+    const groups = this.#parts.group(run_ids);
+    const take = (claims: RunClaims, index: number) => claims.takeRuns(node, groups.get(index) ?? []);
+    return (await this.#answered(node, take, groups.keys())).flat();
   }
 
   async heldRuns(node: string, after: string, limit: number): Promise<string[]> {
-    const found = await answered(this.#parts.map((part) => part.heldRuns(node, after, limit)));
+    const found = await this.#answered(node, (claims) => claims.heldRuns(node, after, limit));
     return found.flat().sort().slice(0, limit);
   }
 
   async freeRuns(node: string, run_ids: readonly string[]): Promise<void> {
-    const groups = byPart(run_ids, (id) => this.#partitions.of(id));
-    await answered(groups.map(([index, ids]) => this.#part(index).freeRuns(node, ids)));
+    const groups = this.#parts.group(run_ids);
+    await this.#answered(node, (claims, index) => claims.freeRuns(node, groups.get(index) ?? []), groups.keys());
   }
 
-  #part(index: number): RunClaims {
-    const part = this.#parts[index];
-    if (part === undefined) throw new RangeError(`the store has no part ${index}`);
-    return part;
+  /** Asks all parts, or some. See `Parts.answered`. */
+  #answered<Answer>(
+    node: string,
+    ask: (claims: RunClaims, index: number) => Promise<Answer>,
+    indexes: Iterable<number> = Array(this.#parts.count).keys(),
+  ): Promise<Answer[]> {
+    const unanswered = new Set(indexes);
+    const answered = this.#parts.answered(async ({ claims }, index) => {
+      const answer = await ask(claims, index);
+      unanswered.delete(index);
+      return answer;
+    }, unanswered);
+    return this.#orAway(node, unanswered, answered);
+  }
+
+  /** Waits for a call. The parts that are then unanswered are away for a node. */
+  async #orAway<T>(node: string, unanswered: ReadonlySet<number>, call: Promise<T>): Promise<T> {
+    try {
+      return await call;
+    } finally {
+      const leases = this.#leases.get(node) ?? [];
+      for (const index of unanswered) leases[index] = { ...(leases[index] ?? noLease), isAway: true };
+    }
   }
 }

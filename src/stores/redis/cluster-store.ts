@@ -1,10 +1,4 @@
-import type {
-  Delivery,
-  DeliveryFilter,
-  DeliveryResult,
-  PendingDeliveries,
-  UrlFailures,
-} from '../../core/ports/outbox.ts';
+import { allOf } from '../../core/all-of.ts';
 import type { RunClaims } from '../../core/ports/run-claims.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
 import type {
@@ -26,12 +20,14 @@ import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { newestStatuses } from '../status-times.ts';
 import type { ClusterAddress } from '../store-url.ts';
 import { ClusterClaims } from './cluster-claims.ts';
+import { ClusterDeliveries } from './cluster-deliveries.ts';
 import { clusterParts, clusterPrefixes } from './cluster-prefixes.ts';
 import { closeClient, connectCluster, orDisconnect, type RedisClient } from './connection.ts';
 import { isRedisUnavailable } from './errors.ts';
 import { idOfKey } from './key-pointers.ts';
 import { channelNames, durabilityWarnings, maxTextBytes } from './layout.ts';
-import { answered, byPart, each, inTurn } from './parts.ts';
+import { newestFirst, sum } from './merge.ts';
+import { Parts } from './parts.ts';
 import { RedisStore } from './redis-store.ts';
 import { subscribe } from './subscription.ts';
 
@@ -43,30 +39,27 @@ const pointTimeout = 2_000;
 
 /**
  * Keeps everything in a Redis Cluster. A script can only use keys of one slot, so the store has parts, each a whole
- * `RedisStore` whose keys are in one slot. A session and its runs are in one part, which the end of their ids decides. Lists
- * and figures are those of all parts. A part whose primary is away keeps only its own runs waiting.
+ * `RedisStore` whose keys are in one slot. A session and its runs are in one part, which the end of their ids decides. A part
+ * whose primary is away keeps only its own runs waiting. Lists for clients are those of all parts, or of none.
  */
 export class RedisClusterStore implements Store {
   readonly claims: RunClaims;
+  readonly outbox: ClusterDeliveries;
   readonly partitions: Partitions;
   readonly #redis: RedisClient;
-  readonly #parts: readonly RedisStore[];
+  readonly #parts: Parts<RedisStore>;
   readonly #subscription: SharedSubscription;
-  /** The part whose deliveries are claimed first, in turn. */
-  #first = 0;
 
-  private constructor(redis: RedisClient, parts: readonly RedisStore[], prefixes: readonly string[]) {
+  private constructor(redis: RedisClient, parts: Parts<RedisStore>, prefixes: readonly string[]) {
     this.#redis = redis;
     this.#parts = parts;
-    this.partitions = { count: parts.length, of: (id) => (Number.parseInt(id.slice(-4), 16) || 0) % parts.length };
-    this.claims = new ClusterClaims(
-      parts.map((part) => part.claims),
-      this.partitions,
-    );
+    this.partitions = parts;
+    this.claims = new ClusterClaims(parts);
+    this.outbox = new ClusterDeliveries(parts);
     this.#subscription = new SharedSubscription(
       prefixes.map(channelNames),
       (channels, onText) => subscribe(redis, channels, onText),
-      this.partitions.of,
+      (id) => parts.of(id),
     );
   }
 
@@ -97,23 +90,23 @@ export class RedisClusterStore implements Store {
     return orDisconnect(redis, async () => {
       const maxBytes = await maxTextBytes(redis);
       const prefixes = clusterPrefixes(prefix, parts);
-      const stores = await each(prefixes, (one) => RedisStore.over(redis, one, maxBytes));
+      const stores = await allOf(prefixes.map((one) => RedisStore.over(redis, one, maxBytes)));
       for (const warning of await durabilityWarnings(redis)) warn(warning);
-      return new RedisClusterStore(redis, stores, prefixes);
+      return new RedisClusterStore(redis, new Parts(stores), prefixes);
     });
   }
 
   /** The writes belong to one part: see `Partitions`. Without writes, it asks all parts, of which one has to answer. */
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
     const [first] = writes;
-    if (first === undefined) return (await answered(this.#parts.map((part) => part.commit([])))).flat();
-    const index = this.partitions.of(first.row.run_id);
-    if (writes.some(({ row }) => this.partitions.of(row.run_id) !== index))
+    if (first === undefined) return (await this.#parts.answered((part) => part.commit([]))).flat();
+    const index = this.#parts.of(first.row.run_id);
+    if (writes.some(({ row }) => this.#parts.of(row.run_id) !== index))
       throw new RangeError('the writes of a commit have to belong to one part of the store');
-    const part = this.#part(first.row.run_id);
-    if (writes.every(({ key }) => key === undefined)) return part.commit(writes);
+    const commit = (some: readonly Write[]): Promise<Outcome[]> => this.#parts.ask(index, (part) => part.commit(some));
+    if (writes.every(({ key }) => key === undefined)) return commit(writes);
     const isPointed = await this.#pointAll(writes);
-    const outcomes = await part.commit(writes.filter((_, at) => isPointed[at]));
+    const outcomes = await commit(writes.filter((_, at) => isPointed[at]));
     let at = 0;
     return isPointed.map((pointed) => (pointed ? (outcomes[at++] ?? 'fenced') : 'key_used'));
   }
@@ -146,7 +139,7 @@ export class RedisClusterStore implements Store {
       );
       return isPointed;
     });
-    return each(pointed, (one) => one);
+    return allOf(pointed);
   }
 
   /**
@@ -156,12 +149,12 @@ export class RedisClusterStore implements Store {
    */
   async #point({ key }: Write): Promise<boolean> {
     if (key === undefined) return true;
-    const { pointers } = this.#part(idOfKey(key));
+    const { pointers } = this.#parts.with(idOfKey(key));
     for (let before = await pointers.find(key); ; ) {
       let former = before?.former;
       if (before !== undefined && before.run_id !== key.run_id) {
-        if (await this.#part(key.run_id).pointers.isRefused(key, key.run_id)) return false;
-        const stored = await this.#part(before.run_id).pointers.refuse(key, before.run_id);
+        if (await this.#parts.with(key.run_id).pointers.isRefused(key, key.run_id)) return false;
+        const stored = await this.#parts.with(before.run_id).pointers.refuse(key, before.run_id);
         if (stored !== undefined && stored.created_at >= key.fresh) return false;
         if (stored !== undefined) former = stored.run_id;
       }
@@ -172,28 +165,28 @@ export class RedisClusterStore implements Store {
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
-    const pointer = await this.#part(idOfKey({ scope, key })).pointers.find({ scope, key });
+    const pointer = await this.#parts.with(idOfKey({ scope, key })).pointers.find({ scope, key });
     for (const run_id of [pointer?.run_id, pointer?.former]) {
-      const stored = run_id === undefined ? undefined : await this.#part(run_id).key(scope, key);
+      const stored = run_id === undefined ? undefined : await this.#parts.with(run_id).key(scope, key);
       if (stored?.run_id === run_id) return stored;
     }
     return undefined;
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    return this.#part(run_id).run(run_id);
+    return this.#parts.with(run_id).run(run_id);
   }
 
   async input(run_id: string): Promise<RunInput | undefined> {
-    return this.#part(run_id).input(run_id);
+    return this.#parts.with(run_id).input(run_id);
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
-    return this.#part(run_id).events(run_id, after, limit);
+    return this.#parts.with(run_id).events(run_id, after, limit);
   }
 
   async journal(run_id: string): Promise<string[]> {
-    return this.#part(run_id).journal(run_id);
+    return this.#parts.with(run_id).journal(run_id);
   }
 
   async compareAndSet(
@@ -202,11 +195,11 @@ export class RedisClusterStore implements Store {
     before: string | null,
     after: string | null,
   ): Promise<boolean> {
-    return this.#part(run_id).compareAndSet(run_id, column, before, after);
+    return this.#parts.with(run_id).compareAndSet(run_id, column, before, after);
   }
 
   async remove(run_id: string): Promise<boolean> {
-    return this.#part(run_id).remove(run_id);
+    return this.#parts.with(run_id).remove(run_id);
   }
 
   async watch(notify: (notifications: readonly RunNotification[] | undefined) => void): Promise<Watch> {
@@ -214,45 +207,48 @@ export class RedisClusterStore implements Store {
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
-    return this.#part(session_id).session(session_id);
+    return this.#parts.with(session_id).session(session_id);
   }
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
-    const groups = byPart(resource_ids, (id) => this.partitions.of(id));
-    const found = await each(groups, async ([, ids]) => this.#part(ids[0] ?? '').resources(ids));
+    const groups = this.#parts.group(resource_ids);
+    const found = await this.#parts.each((part, index) => part.resources(groups.get(index) ?? []), groups.keys());
     const byId = new Map(found.flat().map((resource) => [resource?.resource_id, resource]));
     return resource_ids.map((id) => byId.get(id));
   }
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
-    return (await each(this.#parts, (part) => part.sessionsOf(owner, limit))).flat().slice(0, limit);
+    return (await this.#parts.each((part) => part.sessionsOf(owner, limit))).flat().slice(0, limit);
   }
 
   async removeSession(session_id: string): Promise<boolean> {
-    return this.#part(session_id).removeSession(session_id);
+    return this.#parts.with(session_id).removeSession(session_id);
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
-    if (filter.session_id !== undefined) return this.#part(filter.session_id).runs(filter, before, limit);
-    return newestFirst(await each(this.#parts, (part) => part.runs(filter, before, limit)), 'run_id', limit);
+    const found = await this.#parts.each((part) => part.runs(filter, before, limit), this.#with(filter));
+    return newestFirst(found, 'run_id', limit);
   }
 
   async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
-    const found = await each(this.#ofSession(filter.session_id), (part) => part.runsByStatusTime(filter, after, limit));
+    const found = await this.#parts.each((part) => part.runsByStatusTime(filter, after, limit), this.#with(filter));
     return newestStatuses(found.flat(), after, limit);
   }
 
   async countRuns(filter: StatusFilter): Promise<number> {
-    return sum(await each(this.#ofSession(filter.session_id), (part) => part.countRuns(filter)));
+    return sum(await this.#parts.each((part) => part.countRuns(filter), this.#with(filter)));
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
-    const found = await each(this.#ofSession(session_id), (part) => part.unfinished(session_id, after, limit));
+    const found = await this.#parts.each(
+      (part) => part.unfinished(session_id, after, limit),
+      this.#with({ session_id }),
+    );
     return newestFirst(found, 'run_id', Number.POSITIVE_INFINITY).reverse().slice(0, limit);
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
-    const found = await answered(this.#parts.map((part) => part.due(now, limit)));
+    const found = await this.#parts.answered((part) => part.due(now, limit));
     return found
       .flat()
       .sort((a, b) => ((a.due ?? '') < (b.due ?? '') ? -1 : 1))
@@ -260,11 +256,11 @@ export class RedisClusterStore implements Store {
   }
 
   async count(session_id: string): Promise<number> {
-    return this.#part(session_id).count(session_id);
+    return this.#parts.with(session_id).count(session_id);
   }
 
   async openRuns(owner?: string): Promise<OpenRuns[]> {
-    const found = (await each(this.#parts, (part) => part.openRuns(owner))).flat();
+    const found = (await this.#parts.answered((part) => part.openRuns(owner))).flat();
     return openStatuses.flatMap((status) => {
       const all = found.filter((one) => one.status === status);
       const [oldest] = all.map((one) => one.oldest).sort();
@@ -274,7 +270,7 @@ export class RedisClusterStore implements Store {
 
   async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
     // Manifests have them, which are more use without the figures of a part than not at all.
-    const found = (await answered(this.#parts.map((part) => part.figures(agent_names, owner)))).flat();
+    const found = (await this.#parts.answered((part) => part.figures(agent_names, owner))).flat();
     return agent_names.flatMap((agent_name) => {
       const all = found.filter((one) => one.agent_name === agent_name);
       if (all.length === 0) return [];
@@ -289,99 +285,25 @@ export class RedisClusterStore implements Store {
     });
   }
 
-  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    this.#first = (this.#first + 1) % this.#parts.length;
-    return inTurn(this.#parts, this.#first, limit, (part, rest) => part.claimDeliveries(now, until, rest));
-  }
-
-  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
-    const isOpen = await this.#part(claim.run_id).finishDelivery(claim, result);
-    if (isOpen && result.state === 'delivered') await this.#forgetFailures(claim);
-    return isOpen;
-  }
-
-  async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    return this.#part(delivery_id).delivery(delivery_id);
-  }
-
-  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    const parts = filter.run_id === undefined ? this.#parts : [this.#part(filter.run_id)];
-    return newestFirst(await each(parts, (part) => part.deliveries(filter, before, limit)), 'delivery_id', limit);
-  }
-
-  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    const found = await each(this.#parts, (part) => part.pendingDeliveries(limit));
-    const [oldest = null] = found.flatMap((one) => one.oldest ?? []).sort();
-    return { count: Math.min(limit, sum(found.map(({ count }) => count))), oldest };
-  }
-
-  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    // Asked before each attempt: a part that is away must not hold up the webhooks of the others.
-    const asked = this.#parts.map((part) => part.urlFailures(owner, url));
-    const found = (await answered(asked)).flatMap((one) => one ?? []);
-    if (found.length === 0) return undefined;
-    const since = found.map((one) => one.since).sort();
-    const last = found.map((one) => one.last_at).sort();
-    const attempts = sum(found.map((one) => one.attempts));
-    return { attempts, since: since[0] ?? '', last_at: last.at(-1) ?? '' };
-  }
-
-  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    const part = this.#part(delivery_id);
-    const isReplayed = await part.replayDelivery(delivery_id, now);
-    const delivery = isReplayed ? await part.delivery(delivery_id) : undefined;
-    if (delivery !== undefined) await this.#forgetFailures(delivery);
-    return isReplayed;
-  }
-
-  /** In all parts, each of which counts the failures of its own deliveries. One that is away keeps them. */
-  async #forgetFailures({ owner, url }: Delivery): Promise<void> {
-    await answered(this.#parts.map((part) => part.forgetFailures(owner, url)));
-  }
-
   async removeOwner(owner: string): Promise<void> {
-    await each(this.#parts, (part) => part.removeOwner(owner));
+    await this.#parts.each((part) => part.removeOwner(owner));
   }
 
   async sweep(before: Cutoffs): Promise<boolean> {
-    return (await answered(this.#parts.map((part) => part.sweep(before)))).includes(true);
+    return (await this.#parts.answered((part) => part.sweep(before))).includes(true);
   }
 
   async close(): Promise<void> {
-    const drained = Promise.all([this.#subscription.close(), ...this.#parts.map((part) => part.drain())]);
+    const drained = [this.#subscription.close(), this.#parts.each((part) => part.drain())];
     await closeClient(
       this.#redis,
-      drained.then(() => undefined),
+      Promise.all(drained).then(() => undefined),
     );
   }
 
-  /** The part of a run, a session, a resource or a delivery. An id without four digits at its end has the first part. */
-  #part(id: string): RedisStore {
-    const part = this.#parts[this.partitions.of(id)] ?? this.#parts[0];
-    if (part === undefined) throw new RangeError('the store has no parts');
-    return part;
-  }
-
-  /** The parts that have the runs of a session, or all. */
-  #ofSession(session_id: string | undefined): readonly RedisStore[] {
-    return session_id === undefined ? this.#parts : [this.#part(session_id)];
+  /** The parts that may have the runs of a filter; undefined for all. */
+  #with({ session_id, part }: { session_id?: string | undefined; part?: number }): number[] | undefined {
+    if (session_id !== undefined) return [this.#parts.of(session_id)];
+    return part === undefined ? undefined : [part];
   }
 }
-
-/** Not infinite: readers could not parse that. */
-const sum = (numbers: readonly number[]): number =>
-  Math.min(
-    Number.MAX_VALUE,
-    numbers.reduce((total, one) => total + one, 0),
-  );
-
-/** Merges lists into one, by ids, which are ordered by time. */
-const newestFirst = <Name extends string, Item extends Readonly<Record<Name, string>>>(
-  lists: readonly (readonly Item[])[],
-  id: Name,
-  limit: number,
-): Item[] =>
-  lists
-    .flat()
-    .sort((a, b) => (a[id] < b[id] ? 1 : -1))
-    .slice(0, limit);

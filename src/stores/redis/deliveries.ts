@@ -4,16 +4,16 @@ import {
   type DeliveryResult,
   type NewDelivery,
   newDelivery,
+  type Outbox,
   type PendingDeliveries,
   type UrlFailures,
 } from '../../core/ports/outbox.ts';
 import type { WrittenRow } from '../../core/ports/run-store.ts';
 import type { DeliveryState } from '../../schema/webhook.ts';
 import { deliveryColumns } from '../delivery-columns.ts';
-import type { RedisClient } from './connection.ts';
 import type { DeliveryValues } from './delivery-scripts.ts';
+import { Keyspace } from './keyspace.ts';
 import { score, timestamp } from './scores.ts';
-import { type ScriptKeys, scriptKeys } from './scripts.ts';
 
 /** A delivery as the commit script reads it. */
 export function encodeDelivery(added: NewDelivery, run: WrittenRow): object {
@@ -31,46 +31,36 @@ export function encodeDelivery(added: NewDelivery, run: WrittenRow): object {
 }
 
 /** The outbox of a Redis store, beside the deliveries that its commits add. */
-export class RedisDeliveries {
-  readonly #redis: RedisClient;
-  readonly #prefix: string;
-  readonly #keys: ScriptKeys;
-
-  constructor(redis: RedisClient, prefix: string) {
-    this.#redis = redis;
-    this.#prefix = prefix;
-    this.#keys = scriptKeys(prefix);
-  }
-
-  async claim(now: string, until: string, limit: number): Promise<Delivery[]> {
+export class RedisDeliveries extends Keyspace implements Outbox {
+  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
     const times = [timestamp(now), timestamp(until), until] as const;
-    const found = await this.#redis.rivuletClaimDeliveries(...this.#keys, ...times, limit);
+    const found = await this.redis.rivuletClaimDeliveries(...this.keys, ...times, limit);
     return found.map(parseDelivery);
   }
 
-  async finish({ delivery_id, claimed_until }: Delivery, result: DeliveryResult): Promise<boolean> {
+  async finishDelivery({ delivery_id, claimed_until }: Delivery, result: DeliveryResult): Promise<boolean> {
     const { state, status, error } = result;
     const next = result.state === 'pending' ? result.next_at : '';
     const claim = [delivery_id, claimed_until ?? ''] as const;
     const end = [state, status === null ? '' : String(status), error ?? ''] as const;
     const attempted = result.attempted_at ?? '';
     const times = [next, timestamp(next), attempted, timestamp(attempted)] as const;
-    const taken = await this.#redis.rivuletFinishDelivery(...this.#keys, ...claim, ...end, ...times);
+    const taken = await this.redis.rivuletFinishDelivery(...this.keys, ...claim, ...end, ...times);
     return taken === 1;
   }
 
-  async find(delivery_id: string): Promise<Delivery | undefined> {
-    const found = await this.#redis.hmget(`${this.#prefix}delivery:${delivery_id}`, ...deliveryColumns);
+  async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    const found = await this.redis.hmget(`${this.prefix}delivery:${delivery_id}`, ...deliveryColumns);
     return found[0] == null ? undefined : parseDelivery(found);
   }
 
-  async list(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
+  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
     const { owner = '', state = '' } = filter;
     const found: Delivery[] = [];
     for (let next = before === undefined ? '+' : `(${before}`; found.length < limit; ) {
       const missing = limit - found.length;
       const set = smallestSet(filter);
-      const [last, rows] = await this.#redis.rivuletListDeliveries(...this.#keys, set, next, missing, owner, state);
+      const [last, rows] = await this.redis.rivuletListDeliveries(...this.keys, set, next, missing, owner, state);
       found.push(...rows.map(parseDelivery));
       if (last === '') break;
       next = `(${last}`;
@@ -78,14 +68,14 @@ export class RedisDeliveries {
     return found;
   }
 
-  async pending(limit: number): Promise<PendingDeliveries> {
-    const set = `${this.#prefix}deliveries:state:pending`;
-    const [count, [oldest = null]] = await Promise.all([this.#redis.zcard(set), this.#redis.zrange(set, '0', '0')]);
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    const set = `${this.prefix}deliveries:state:pending`;
+    const [count, [oldest = null]] = await Promise.all([this.redis.zcard(set), this.redis.zrange(set, '0', '0')]);
     return { count: Math.min(count, limit), oldest };
   }
 
-  async failures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    const text = await this.#redis.hget(`${this.#prefix}failing:${owner ?? ''}`, url);
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    const text = await this.redis.hget(`${this.prefix}failing:${owner ?? ''}`, url);
     if (text === null) return undefined;
     const [attempts, since = '', last_at = ''] = text.split(' ');
     return { attempts: Number(attempts), since, last_at };
@@ -93,11 +83,11 @@ export class RedisDeliveries {
 
   /** Forgets the failures of a URL, as a delivery to it does that succeeds. */
   async forgetFailures(owner: string | null, url: string): Promise<void> {
-    await this.#redis.rivuletForgetFailures(...this.#keys, owner ?? '', url);
+    await this.redis.rivuletForgetFailures(...this.keys, owner ?? '', url);
   }
 
-  async replay(delivery_id: string, now: string): Promise<boolean> {
-    return (await this.#redis.rivuletReplayDelivery(...this.#keys, delivery_id, now, timestamp(now))) === 1;
+  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
+    return (await this.redis.rivuletReplayDelivery(...this.keys, delivery_id, now, timestamp(now))) === 1;
   }
 }
 

@@ -1,65 +1,138 @@
+import { allOf } from '../../core/all-of.ts';
+import type { Partitions } from '../../core/ports/store.ts';
 import { within } from '../../core/timing.ts';
 
-/** Does the same with all parts of a store at once. Rejects with the first error, when all have answered. */
-export async function each<Part, Answer>(
-  parts: readonly Part[],
-  ask: (part: Part) => Promise<Answer>,
-): Promise<Answer[]> {
-  const results = await Promise.allSettled(parts.map(ask));
-  return results.map((result) => {
-    if (result.status === 'rejected') throw result.reason;
-    return result.value;
-  });
-}
-
-/** Milliseconds for which the other parts are waited for when one has answered: one that hangs must not hold up all. */
+/** Milliseconds after which a part is away that does not answer. */
 const lateAfter = 1_000;
 
 /**
- * The answers of those parts that answer soon after the first one. Rejects with an error only where none answers: what
- * waits in the others waits longer.
+ * The parts of a store. The last four digits of an id decide its part: see `Partitions`. A part is away when its last call
+ * has failed or is late, until a call is answered. The others do not wait for it, but `answered` asks it as well: so it is
+ * known soon when it answers again.
  */
-export async function answered<Answer>(asked: readonly Promise<Answer>[]): Promise<Answer[]> {
-  const found: Answer[] = [];
-  const all = Promise.allSettled(asked.map(async (one) => found.push(await one)));
-  await Promise.any(asked).catch(() => {});
-  await within(lateAfter, all).catch(() => {});
-  if (found.length === 0) await Promise.all(asked);
-  return [...found];
-}
+export class Parts<Part> implements Partitions {
+  readonly #all: readonly Part[];
+  /** The numbers of those that are away. */
+  readonly #away = new Set<number>();
+  /** The part that `inTurn` asks first. */
+  #first = 0;
 
-/**
- * Asks one part after the other, from a part on, until there are `limit` things. Leaves out parts that do not answer.
- * Rejects only where no part has given anything, and one has failed.
- */
-export async function inTurn<Part, Thing>(
-  parts: readonly Part[],
-  first: number,
-  limit: number,
-  ask: (part: Part, limit: number) => Promise<readonly Thing[]>,
-): Promise<Thing[]> {
-  const found: Thing[] = [];
-  let failure: unknown;
-  for (const part of [...parts.slice(first), ...parts.slice(0, first)]) {
-    if (found.length >= limit) break;
+  constructor(all: readonly Part[]) {
+    if (all.length === 0) throw new RangeError('a store has at least one part');
+    this.#all = all;
+  }
+
+  get count(): number {
+    return this.#all.length;
+  }
+
+  /** An id without four digits at its end has the first part. */
+  of(id: string): number {
+    return (Number.parseInt(id.slice(-4), 16) || 0) % this.#all.length;
+  }
+
+  /** The part of a run, a session, a resource or a delivery. */
+  with(id: string): Part {
+    return this.at(this.of(id));
+  }
+
+  at(index: number): Part {
+    const part = this.#all[index];
+    if (part === undefined) throw new RangeError(`the store has no part ${index}`);
+    return part;
+  }
+
+  answers(index: number): boolean {
+    return !this.#away.has(index);
+  }
+
+  /** Asks one part, and learns whether it answers. */
+  async ask<Answer>(index: number, ask: (part: Part, index: number) => Promise<Answer>): Promise<Answer> {
+    const late = setTimeout(() => this.#away.add(index), lateAfter);
     try {
-      found.push(...(await ask(part, limit - found.length)));
+      const answer = await ask(this.at(index), index);
+      this.#away.delete(index);
+      return answer;
     } catch (error) {
-      failure = error;
+      this.#away.add(index);
+      throw error;
+    } finally {
+      clearTimeout(late);
     }
   }
-  if (found.length === 0 && failure !== undefined) throw failure;
-  return found;
-}
 
-/** The things by the number of the part that they belong to. */
-export function byPart<Thing>(things: readonly Thing[], partOf: (thing: Thing) => number): [number, Thing[]][] {
-  const groups = new Map<number, Thing[]>();
-  for (const thing of things) {
-    const part = partOf(thing);
-    const group = groups.get(part);
-    if (group === undefined) groups.set(part, [thing]);
-    else group.push(thing);
+  /**
+   * Asks all parts, or some, at once. Rejects with the first error, when all have answered. What is asked may take long, and
+   * says nothing of which parts are away.
+   */
+  async each<Answer>(
+    ask: (part: Part, index: number) => Promise<Answer>,
+    indexes: Iterable<number> = this.#all.keys(),
+  ): Promise<Answer[]> {
+    return allOf(Array.from(indexes, async (index) => ask(this.at(index), index)));
   }
-  return [...groups];
+
+  /**
+   * The answers of those parts that answer soon after the first one, of all or of some. Rejects with an error only where
+   * none answers: what waits in the others waits longer.
+   */
+  async answered<Answer>(
+    ask: (part: Part, index: number) => Promise<Answer>,
+    indexes: Iterable<number> = this.#all.keys(),
+  ): Promise<Answer[]> {
+    const found: Answer[] = [];
+    const asked = Array.from(indexes, (index) => ({
+      isAway: this.#away.has(index),
+      answer: this.ask(index, ask).then((answer) => found.push(answer)),
+    }));
+    const answers = asked.map(({ answer }) => answer);
+    await Promise.any(answers).catch(() => {});
+    const expected = asked.filter(({ isAway }) => !isAway).map(({ answer }) => answer);
+    await within(lateAfter, Promise.allSettled(expected)).catch(() => {});
+    if (found.length === 0) await Promise.all(answers);
+    return [...found];
+  }
+
+  /**
+   * Asks one part after the other, each time from the next one on, until there are `limit` things. Leaves out parts that are
+   * away, unless all are. Rejects only where no part has given anything, and one has failed. `indexes`: of all parts, or of
+   * some, in order.
+   */
+  async inTurn<Thing>(
+    limit: number,
+    ask: (part: Part, limit: number, index: number) => Promise<readonly Thing[]>,
+    indexes: readonly number[] = [...this.#all.keys()],
+  ): Promise<Thing[]> {
+    this.#first = (this.#first + 1) % this.count;
+    const order = [
+      ...indexes.filter((index) => index >= this.#first),
+      ...indexes.filter((index) => index < this.#first),
+    ];
+    const answering = order.filter((index) => this.answers(index));
+    const found: Thing[] = [];
+    let failure: unknown;
+    for (const index of answering.length > 0 ? answering : order) {
+      if (found.length >= limit) break;
+      try {
+        const answer = this.ask(index, (part) => ask(part, limit - found.length, index));
+        found.push(...(await within(lateAfter, answer)));
+      } catch (error) {
+        failure = error;
+      }
+    }
+    if (found.length === 0 && failure !== undefined) throw failure;
+    return found;
+  }
+
+  /** The ids by the number of their part. */
+  group(ids: readonly string[]): Map<number, string[]> {
+    const groups = new Map<number, string[]>();
+    for (const id of ids) {
+      const index = this.of(id);
+      const group = groups.get(index);
+      if (group === undefined) groups.set(index, [id]);
+      else group.push(id);
+    }
+    return groups;
+  }
 }

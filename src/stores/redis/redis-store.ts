@@ -1,12 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { fullChars } from '../../core/lines.ts';
-import type {
-  Delivery,
-  DeliveryFilter,
-  DeliveryResult,
-  PendingDeliveries,
-  UrlFailures,
-} from '../../core/ports/outbox.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
 import {
   type Batch,
@@ -63,12 +56,12 @@ const figureFields = ['tokens', 'seconds', 'completed', 'failed'] as const;
  */
 export class RedisStore implements Store {
   readonly claims: RedisClaims;
+  readonly outbox: RedisDeliveries;
   readonly pointers: KeyPointers;
   readonly #redis: RedisClient;
   readonly #prefix: string;
   readonly #keys: ScriptKeys;
   readonly #maxBytes: number;
-  readonly #deliveries: RedisDeliveries;
   readonly #writer = randomUUID();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyRedisError);
   readonly #subscription: SharedSubscription;
@@ -81,8 +74,8 @@ export class RedisStore implements Store {
     this.#subscription = new SharedSubscription([channelNames(prefix)], (channels, onText) =>
       subscribe(this.#redis, channels, onText),
     );
-    this.#deliveries = new RedisDeliveries(redis, this.#prefix);
     this.claims = new RedisClaims(redis, this.#prefix);
+    this.outbox = new RedisDeliveries(redis, this.#prefix);
     this.pointers = new KeyPointers(redis, this.#prefix);
     redis.on('ready', () => this.#commits.retryNow());
   }
@@ -259,39 +252,6 @@ export class RedisStore implements Store {
     return this.#redis.srandmember(this.#key('sessions-of', owner), limit);
   }
 
-  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    return this.#deliveries.claim(now, until, limit);
-  }
-
-  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
-    return this.#deliveries.finish(claim, result);
-  }
-
-  async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    return this.#deliveries.find(delivery_id);
-  }
-
-  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    return this.#deliveries.list(filter, before, limit);
-  }
-
-  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    return this.#deliveries.pending(limit);
-  }
-
-  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    return this.#deliveries.failures(owner, url);
-  }
-
-  /** Forgets the failures of a URL, as a delivery to it does that succeeds. */
-  async forgetFailures(owner: string | null, url: string): Promise<void> {
-    await this.#deliveries.forgetFailures(owner, url);
-  }
-
-  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    return this.#deliveries.replay(delivery_id, now);
-  }
-
   async remove(run_id: string): Promise<boolean> {
     return (await this.#redis.rivuletRemove(...this.#keys, run_id)) === 1;
   }
@@ -347,18 +307,13 @@ export class RedisStore implements Store {
     set: string,
     from: string,
     limit: number,
-    {
-      agent_name = '',
-      session_id = '',
-      owner = '',
-      status = '',
-    }: Partial<Record<Exclude<keyof RunFilter, 'parked'>, string>> = {},
+    { agent_name = '', session_id = '', owner = '', status }: RunFilter = {},
   ): Promise<RunRow[]> {
     const found: RunRow[] = [];
     const to = range === 'ZRANGEBYLEX' ? '+' : '-';
     for (let next = from; found.length < limit; ) {
       const missing = limit - found.length;
-      const filter = [agent_name, session_id, owner, status] as const;
+      const filter = [agent_name, session_id, owner, status ?? ''] as const;
       const [last, rows] = await this.#redis.rivuletList(
         ...this.#keys,
         range,

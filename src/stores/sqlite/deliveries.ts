@@ -4,6 +4,7 @@ import {
   type DeliveryResult,
   type NewDelivery,
   newDelivery,
+  type Outbox,
   type PendingDeliveries,
   type UrlFailures,
 } from '../../core/ports/outbox.ts';
@@ -108,18 +109,29 @@ function prepare(db: Database) {
   };
 }
 
-/** The deliveries of a file. Methods that write must be called in a transaction. */
-export class FileDeliveries {
+/** How a file is read and written: see `SqliteStore`. */
+export interface FileAccess {
+  /** Does work in a transaction. */
+  readonly write: <T>(work: () => T) => T;
+  /** Does work when what memory has of the file is up to date. */
+  readonly read: <T>(work: () => T) => T;
+}
+
+/** The outbox of a file. */
+export class FileDeliveries implements Outbox {
   readonly #db: Database;
   readonly #sql: ReturnType<typeof prepare>;
+  readonly #file: FileAccess;
   /** The statement of each combination of filters, compiled when it is first used. */
   readonly #lists = new Map<string, Statement<Value[], Delivery>>();
 
-  constructor(db: Database) {
+  constructor(db: Database, file: FileAccess) {
     this.#db = db;
     this.#sql = prepare(db);
+    this.#file = file;
   }
 
+  /** Adds the deliveries of a write. The caller has begun a transaction. */
   add(added: readonly NewDelivery[], run: WrittenRow): void {
     for (const one of added) {
       const row = newDelivery(one, run);
@@ -131,19 +143,57 @@ export class FileDeliveries {
 
   /**
    * Ends all claims: no process has any while the file is opened. A first attempt is due at once, also where the clock
-   * was set back since its run asked for it.
+   * was set back since its run asked for it. The caller has begun a transaction.
    */
   release(now: string): void {
     this.#sql.release.run(now);
   }
 
-  claim(now: string, until: string, limit: number): Delivery[] {
-    const found = this.#sql.due.all(now, limit);
-    for (const { delivery_id } of found) this.#sql.claim.run(until, until, delivery_id);
-    return found.map((row) => ({ ...row, claimed_until: until }));
+  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
+    return this.#file.write(() => {
+      const found = this.#sql.due.all(now, limit);
+      for (const { delivery_id } of found) this.#sql.claim.run(until, until, delivery_id);
+      return found.map((row) => ({ ...row, claimed_until: until }));
+    });
   }
 
-  finish({ delivery_id, run_id, owner, url, claimed_until }: Delivery, result: DeliveryResult): boolean {
+  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
+    return this.#file.write(() => this.#finish(claim, result));
+  }
+
+  async delivery(delivery_id: string): Promise<Delivery | undefined> {
+    return this.#file.read(() => this.#sql.one.get(delivery_id));
+  }
+
+  async deliveries(filter: DeliveryFilter, before = '~', limit: number): Promise<Delivery[]> {
+    const names = (['run_id', 'owner', 'state'] as const).filter((name) => filter[name] !== undefined);
+    const [index, ...terms] = indexTerms(filter);
+    const where = [...terms, ...names.map((name) => `${name} = ?`), 'delivery_id < ?'].join(' AND ');
+    const sql = `SELECT ${deliveryColumnList} FROM deliveries ${index} WHERE ${where}
+      ORDER BY delivery_id DESC LIMIT ?`;
+    const statement = this.#lists.get(sql) ?? this.#db.prepare<Value[], Delivery>(sql);
+    this.#lists.set(sql, statement);
+    return this.#file.read(() => statement.all(...names.map((name) => filter[name] ?? null), before, limit));
+  }
+
+  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
+    return this.#file.read(() => this.#sql.pending.get(limit)) ?? { count: 0, oldest: null };
+  }
+
+  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
+    return this.#file.read(() => this.#sql.failures.get(owner ?? '', url));
+  }
+
+  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
+    return this.#file.write(() => {
+      if (this.#sql.replay.run(now, now, delivery_id).changes === 0) return false;
+      const one = this.#sql.one.get(delivery_id);
+      if (one !== undefined) this.#sql.forgetFailures.run(one.owner ?? '', one.url);
+      return true;
+    });
+  }
+
+  #finish({ delivery_id, run_id, owner, url, claimed_until }: Delivery, result: DeliveryResult): boolean {
     const { state, status, error, attempted_at: at } = result;
     const next_at = result.state === 'pending' ? result.next_at : null;
     const text = error === null ? null : replaceNul(error);
@@ -153,36 +203,6 @@ export class FileDeliveries {
     if (state === 'delivered') this.#sql.forgetFailures.run(owner ?? '', url);
     else if (at !== null) this.#sql.addFailure.run(owner ?? '', url, at, at);
     if (next_at !== null) this.#sql.delayLine.run(next_at, run_id, url, next_at);
-    return true;
-  }
-
-  find(delivery_id: string): Delivery | undefined {
-    return this.#sql.one.get(delivery_id);
-  }
-
-  list(filter: DeliveryFilter, before: string, limit: number): Delivery[] {
-    const names = (['run_id', 'owner', 'state'] as const).filter((name) => filter[name] !== undefined);
-    const [index, ...terms] = indexTerms(filter);
-    const where = [...terms, ...names.map((name) => `${name} = ?`), 'delivery_id < ?'].join(' AND ');
-    const sql = `SELECT ${deliveryColumnList} FROM deliveries ${index} WHERE ${where}
-      ORDER BY delivery_id DESC LIMIT ?`;
-    const statement = this.#lists.get(sql) ?? this.#db.prepare<Value[], Delivery>(sql);
-    this.#lists.set(sql, statement);
-    return statement.all(...names.map((name) => filter[name] ?? null), before, limit);
-  }
-
-  pending(limit: number): PendingDeliveries {
-    return this.#sql.pending.get(limit) ?? { count: 0, oldest: null };
-  }
-
-  failures(owner: string | null, url: string): UrlFailures | undefined {
-    return this.#sql.failures.get(owner ?? '', url);
-  }
-
-  replay(delivery_id: string, now: string): boolean {
-    if (this.#sql.replay.run(now, now, delivery_id).changes === 0) return false;
-    const one = this.#sql.one.get(delivery_id);
-    if (one !== undefined) this.#sql.forgetFailures.run(one.owner ?? '', one.url);
     return true;
   }
 }

@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { charsOf, fullChars } from '../../core/lines.ts';
-import type {
-  Delivery,
-  DeliveryFilter,
-  DeliveryResult,
-  PendingDeliveries,
-  UrlFailures,
-} from '../../core/ports/outbox.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
 import type { Batch, Key, Outcome, RunRow, SharedColumn, Write } from '../../core/ports/run-store.ts';
 import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
@@ -41,6 +34,7 @@ const lockTime = 50;
  * never damages the file.
  */
 export class SqliteStore implements Store {
+  readonly outbox: FileDeliveries;
   readonly #path: string;
   readonly #db: Database;
   readonly #sql: Statements;
@@ -49,7 +43,6 @@ export class SqliteStore implements Store {
   readonly #log: CommitLog;
   readonly #numbers: Numbers;
   readonly #sessions: FileSessions;
-  readonly #deliveries: FileDeliveries;
   readonly #figures: FileFigures;
   readonly #writes: Writes;
   readonly #checkpoints: Checkpoints;
@@ -77,8 +70,14 @@ export class SqliteStore implements Store {
       this.#sql = prepare(db, this.#token);
       this.#statusLists = new StatusLists(db);
       this.#sql.setOwner(this.#token);
-      this.#deliveries = new FileDeliveries(db);
-      this.#deliveries.release(new Date().toISOString());
+      this.outbox = new FileDeliveries(db, {
+        write: (work) => this.#transaction(work),
+        read: (work) => {
+          this.#recover();
+          return work();
+        },
+      });
+      this.outbox.release(new Date().toISOString());
       db.exec('COMMIT');
       db.exec(`PRAGMA busy_timeout = ${lockTime}`);
       this.#db = db;
@@ -89,7 +88,7 @@ export class SqliteStore implements Store {
       this.#writes = new Writes(this.#sql, {
         log: this.#log,
         sessions: this.#sessions,
-        deliveries: this.#deliveries,
+        deliveries: this.outbox,
         figures: this.#figures,
         numbers: this.#numbers,
       });
@@ -235,38 +234,6 @@ export class SqliteStore implements Store {
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
     return this.#reads.sessionsOf.all(owner, limit).map(({ session_id }) => session_id);
-  }
-
-  async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    return this.#transaction(() => this.#deliveries.claim(now, until, limit));
-  }
-
-  async finishDelivery(claim: Delivery, result: DeliveryResult): Promise<boolean> {
-    return this.#transaction(() => this.#deliveries.finish(claim, result));
-  }
-
-  async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    this.#recover();
-    return this.#deliveries.find(delivery_id);
-  }
-
-  async deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]> {
-    this.#recover();
-    return this.#deliveries.list(filter, before ?? '~', limit);
-  }
-
-  async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    this.#recover();
-    return this.#deliveries.pending(limit);
-  }
-
-  async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    this.#recover();
-    return this.#deliveries.failures(owner, url);
-  }
-
-  async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    return this.#transaction(() => this.#deliveries.replay(delivery_id, now));
   }
 
   async remove(run_id: string): Promise<boolean> {

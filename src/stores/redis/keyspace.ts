@@ -1,0 +1,15 @@
+import type { RedisClient } from './connection.ts';
+import { type ScriptKeys, scriptKeys } from './scripts.ts';
+
+/** The keys of a store that begin with its prefix, and the client that reads and writes them. */
+export class Keyspace {
+  protected readonly redis: RedisClient;
+  protected readonly prefix: string;
+  protected readonly keys: ScriptKeys;
+
+  constructor(redis: RedisClient, prefix: string) {
+    this.redis = redis;
+    this.prefix = prefix;
+    this.keys = scriptKeys(prefix);
+  }
+}
