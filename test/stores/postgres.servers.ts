@@ -93,6 +93,21 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     expect(rows).toHaveLength(1);
   });
 
+  it('says that its node has to stop when a newer Rivulet has upgraded the schema', async () => {
+    const store = await open(url);
+    const other = await client();
+    const { rows } = await other.query(
+      'SELECT oid::regprocedure AS name, pg_get_functiondef(oid) AS text FROM pg_proc WHERE proname = $1 AND pronamespace = $2::regnamespace',
+      ['keep', schema],
+    );
+    for (const { name } of rows) await other.query(`DROP FUNCTION ${name}`);
+    await expect(store.commit([append(fresh(), ['1'])])).rejects.toThrow(
+      'of another version of Rivulet; stop this node',
+    );
+    for (const { text } of rows) await other.query(text);
+    expect(await store.commit([append(fresh(), ['1'])])).toEqual(['taken']);
+  });
+
   it('refuses the events of a run that another node takes over meanwhile, and takes those of other runs', async () => {
     const store = await open(url);
     const runs = [1, 2, 3].map(() => append(fresh(), ['1']));

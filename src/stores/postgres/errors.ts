@@ -30,3 +30,12 @@ export function classifyPostgresError(error: unknown): CommitFailure {
   if (tooLarge.test(code)) return 'too_large';
   return invalidValue.test(code) ? 'rejected' : 'refused';
 }
+
+/**
+ * An error for the log. A function is missing where a newer Rivulet has upgraded the schema while this node ran: the node can
+ * no longer write, and its runs go on elsewhere when it has stopped.
+ */
+export const explained = (error: unknown): unknown =>
+  error instanceof DatabaseError && error.code === '42883'
+    ? new Error('the functions of the schema are those of another version of Rivulet; stop this node', { cause: error })
+    : error;

@@ -26,7 +26,7 @@ import { checkNotifications } from './check-notifications.ts';
 import { PostgresClaims } from './claims.ts';
 import { PostgresOutbox } from './deliveries.ts';
 import { encodeCommit, parseOutcomes } from './encode-commit.ts';
-import { classifyPostgresError } from './errors.ts';
+import { classifyPostgresError, explained } from './errors.ts';
 import { Listener } from './listener.ts';
 import { channelNames, Notifier } from './notifier.ts';
 import { createSchema } from './schema.ts';
@@ -126,7 +126,9 @@ export class PostgresStore implements Store {
   }
 
   async commit(writes: readonly Write[]): Promise<Outcome[]> {
-    return this.#commits.commit(writes);
+    return this.#commits.commit(writes).catch((error: unknown) => {
+      throw explained(error);
+    });
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
