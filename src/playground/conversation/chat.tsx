@@ -3,7 +3,7 @@ import type { AgentManifest } from '../../client/client.ts';
 import { promptsOf, type SamplePrompt } from '../app/catalog.ts';
 import { usePlayground } from '../app/playground.ts';
 import { ScrollBox } from '../elements/controls.tsx';
-import { lazily } from '../elements/lazily.tsx';
+import { AgentClients } from './agent-clients.tsx';
 import { Composer } from './composer.tsx';
 import { Markdown } from './markdown.tsx';
 import { RunView } from './run-view.tsx';
@@ -104,8 +104,6 @@ function Manifest({ agent, open }: { agent: AgentManifest; open: boolean }) {
     </details>
   );
 }
-
-const AgentClients = lazily(() => import('./agent-clients.tsx').then(({ AgentClients }) => AgentClients));
 
 /** What to do first with an agent: its documentation, examples to send with one click, and other clients. */
 function EmptyConversation({ agent }: { agent: AgentManifest }) {

@@ -98,11 +98,11 @@ export interface FilterBarProps {
   readonly selected: number;
   readonly onSelect: (index: number) => void;
   /** Buttons of their own after these. */
-  readonly more?: ComponentChildren;
+  readonly children?: ComponentChildren;
 }
 
 /** Buttons of which one is selected. */
-export const FilterBar = ({ label, options, selected, onSelect, more }: FilterBarProps) => (
+export const FilterBar = ({ label, options, selected, onSelect, children }: FilterBarProps) => (
   <fieldset class="filters">
     <legend class="unseen">{label}</legend>
     {options.map((option, index) => (
@@ -110,7 +110,7 @@ export const FilterBar = ({ label, options, selected, onSelect, more }: FilterBa
         {option}
       </button>
     ))}
-    {more}
+    {children}
   </fieldset>
 );
 
