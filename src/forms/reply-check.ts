@@ -20,9 +20,11 @@ type TextFormat = 'date' | 'time' | 'date-time' | 'email' | 'uri';
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
-/** The format of a text that has an input of its own, such as a date. */
-const textFormat = ({ format }: ReplySchema): TextFormat | undefined =>
-  isText(format) && Object.hasOwn(textFormats, format) ? (format as TextFormat) : undefined;
+/** The format of a text that has an input of its own, such as a date. A value of `time` is one of `iso-time` as well. */
+function textFormat({ format }: ReplySchema): TextFormat | undefined {
+  const name = isText(format) ? format.replace(/^iso-/, '') : '';
+  return Object.hasOwn(textFormats, name) ? (name as TextFormat) : undefined;
+}
 
 /** The value of typed text, as `parseValue`; a time without a zone is in the zone of this computer. */
 export function readValue(text: string, schema: ReplySchema): unknown {

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { isObject } from '../../core/json.ts';
+import { readValue } from '../../forms/reply-check.ts';
 import {
   choicesOf,
   fieldKind,
@@ -11,7 +12,7 @@ import {
   pointerTo,
   type ReplySchema,
 } from '../../forms/reply-form.ts';
-import { type FieldAria, MessageBox } from '../elements/controls.tsx';
+import { type FieldAria, MessageBox, Problems } from '../elements/controls.tsx';
 
 export interface FieldProps {
   readonly schema: ReplySchema;
@@ -74,11 +75,7 @@ function ObjectFields({ schema, path, value, onChange, problems }: FieldProps): 
   return (
     <div class="fields stack">
       {schema.description !== undefined && <p class="note">{schema.description}</p>}
-      {own.map(({ path: at, text }) => (
-        <p key={at} class="problem" role="alert">
-          {at === path ? text : `${at}: ${text}`}
-        </p>
-      ))}
+      <Problems texts={own.map(({ path: at, text }) => (at === path ? text : `${at}: ${text}`))} />
       {fields.map(({ name, schema: inner, required }, index) => (
         <FormField
           key={name}
@@ -250,8 +247,11 @@ function Choices({ schema, value, onChange, required, id, aria }: ControlProps):
   );
 }
 
-/** The input types of times. */
-const timeTypes: Readonly<Record<string, 'date' | 'time' | 'datetime-local'>> = {
+/** The input types of formats. Other texts are typed in a box that grows. */
+const inputTypes: Readonly<Record<string, 'email' | 'url' | 'date' | 'time' | 'datetime-local'>> = {
+  email: 'email',
+  uri: 'url',
+  url: 'url',
   date: 'date',
   time: 'time',
   'iso-time': 'time',
@@ -259,28 +259,21 @@ const timeTypes: Readonly<Record<string, 'date' | 'time' | 'datetime-local'>> = 
   'iso-date-time': 'datetime-local',
 };
 
-/** Addresses have an input of their own; other texts are typed in a box that grows. */
 function TextInput({ schema, value, onChange, required, id, aria }: ControlProps): JSX.Element {
-  const { format = '' } = schema;
-  const type = timeTypes[format];
+  const type = inputTypes[schema.format ?? ''];
   const text = typeof value === 'string' ? value : '';
-  const change = (next: string): void => onChange(next === '' && !required ? undefined : next);
-  const address = {
-    ...aria,
-    id,
-    value: text,
-    onInput: (event: { readonly currentTarget: HTMLInputElement }) => change(event.currentTarget.value),
-  };
-  if (format === 'email') return <input {...address} type="email" />;
-  if (format === 'uri' || format === 'url') return <input {...address} type="url" />;
-  if (type === undefined) return <MessageBox id={id} aria={aria} value={text} onInput={change} />;
+  if (type === undefined) {
+    const change = (next: string): void => onChange(next === '' && !required ? undefined : next);
+    return <MessageBox id={id} aria={aria} value={text} onInput={change} />;
+  }
   return (
     <input
       {...aria}
       id={id}
-      type={type}
+      // The types of JSX are a union of one type of props for each of these.
+      type={type as 'date'}
       value={toInput(text, type)}
-      onInput={({ currentTarget: { value: typed } }) => onChange(fromInput(typed, format))}
+      onInput={({ currentTarget: { value: typed } }) => onChange(typed === '' ? undefined : readValue(typed, schema))}
     />
   );
 }
@@ -292,20 +285,6 @@ function toInput(text: string, type: string): string {
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return '';
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-function fromInput(text: string, format: string): string | undefined {
-  if (text === '') return undefined;
-  if (format === 'date-time' || format === 'iso-date-time') return new Date(text).toISOString();
-  const seconds = /^\d\d:\d\d$/.test(text) ? `${text}:00` : text;
-  return format === 'time' ? `${seconds}${zone()}` : format === 'iso-time' ? seconds : text;
-}
-
-/** The browser's offset from UTC, such as `+01:00`. */
-function zone(): string {
-  const minutes = -new Date().getTimezoneOffset();
-  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
-  return `${minutes < 0 ? '-' : '+'}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
 }
 
 /** An array of strings, one per line. */
