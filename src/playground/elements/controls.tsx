@@ -1,6 +1,7 @@
 import type { ComponentChildren, HTMLAttributes, Ref } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { RunStatus } from '../../client/client.ts';
+import { formatNumber } from './format.ts';
 
 const paths = {
   send: 'M4 12l16-8-6 16-3-7z',
@@ -160,6 +161,22 @@ export const Problems = ({ texts }: { texts: readonly string[] }) => (
     ))}
   </>
 );
+
+/** The newest entries of a list, the index of the first of them, and a button that adds older ones. */
+export function useNewest<T>(
+  all: readonly T[],
+  pageSize: number,
+  nameOf: (count: number) => string = (count) => `Older (${formatNumber(count)})`,
+) {
+  const [shown, setShown] = useState(pageSize);
+  const first = Math.max(0, all.length - shown);
+  const older = first > 0 && (
+    <button type="button" class="quiet" onClick={() => setShown(shown + pageSize)}>
+      {nameOf(first)}
+    </button>
+  );
+  return { newest: all.slice(first), first, older };
+}
 
 interface FoldProps {
   readonly summary: ComponentChildren;

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Diagnostic, ModelCall } from '../../client/client.ts';
 import type { ModelMessage, ModelPart } from '../../schema/diagnostic.ts';
 import type { FollowedRun } from '../conversation/conversation.ts';
-import { Fold } from '../elements/controls.tsx';
+import { Fold, useNewest } from '../elements/controls.tsx';
 import { formatDuration, formatNumber } from '../elements/format.ts';
 import { JsonView, LongText } from '../elements/json-view.tsx';
 import { DiagnosticsNote, useDiagnostics } from './diagnostics.tsx';
@@ -16,9 +16,8 @@ const isCall = (one: Diagnostic): one is ModelCall => one.kind === 'model_call';
 /** The calls of models that the run's agents have reported: their figures, and on opening what each was told and answered. */
 export function ModelCalls({ followed }: { followed: FollowedRun }) {
   const diagnostics = useDiagnostics(followed);
-  const [shown, setShown] = useState(maxCalls);
   const calls = diagnostics.entries.value.filter(isCall);
-  const first = Math.max(0, calls.length - shown);
+  const { newest, first, older } = useNewest(calls, maxCalls);
   return (
     <>
       <DiagnosticsNote
@@ -32,13 +31,9 @@ export function ModelCalls({ followed }: { followed: FollowedRun }) {
           )
         }
       />
-      {first > 0 && (
-        <button type="button" class="quiet" onClick={() => setShown(shown + maxCalls)}>
-          Older ({first})
-        </button>
-      )}
+      {older}
       <ol class="model-calls lines">
-        {calls.slice(first).map((call, index) => (
+        {newest.map((call, index) => (
           <Call key={first + index} call={call} run_id={followed.record.run_id} />
         ))}
       </ol>
@@ -132,18 +127,14 @@ const maxPreview = 120;
 
 /** The messages of a model, each in a line that opens. What they say is text, and never HTML. */
 function ModelMessages({ heading, messages }: { heading: string; messages: readonly ModelMessage[] }) {
-  const [shown, setShown] = useState(maxMessages);
-  const first = Math.max(0, messages.length - shown);
+  const nameOf = (count: number): string => `${formatNumber(count)} earlier messages`;
+  const { newest, first, older } = useNewest(messages, maxMessages, nameOf);
   return (
     <section class="told" aria-label={heading}>
       <h3>{heading}</h3>
-      {first > 0 && (
-        <button type="button" class="quiet" onClick={() => setShown(shown + maxMessages)}>
-          {formatNumber(first)} earlier messages
-        </button>
-      )}
+      {older}
       <ol class="lines">
-        {messages.slice(first).map((message, index) => (
+        {newest.map((message, index) => (
           // The last one is what the model answers, or has answered.
           <Told key={first + index} message={message} isOpen={first + index === messages.length - 1} />
         ))}
