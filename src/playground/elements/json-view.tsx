@@ -7,7 +7,7 @@ import { formatNumber } from './format.ts';
 const openLevels = 2;
 /** Entries of an array or an object that are added at once. */
 const pageSize = 100;
-/** Characters of a text before a button shows the rest. */
+/** Characters of a text before a button shows more. */
 const maxText = 400;
 
 /** A JSON value that can be folded and copied. Folded parts are not in the page, so a large value costs little. */
@@ -37,7 +37,7 @@ function JsonValue({ name, value, level }: NodeProps) {
     <div class="leaf">
       {key}
       {typeof value === 'string' ? (
-        <Text value={value} />
+        <LongText text={JSON.stringify(value)} first={maxText} />
       ) : (
         <span class="literal">{JSON.stringify(value) ?? 'null'}</span>
       )}
@@ -87,26 +87,12 @@ function Entries({ value, level }: Omit<BranchProps, 'name'>) {
   );
 }
 
-function Text({ value }: { value: string }) {
-  const [whole, setWhole] = useState(false);
-  if (whole || value.length <= maxText) return <span>{JSON.stringify(value)}</span>;
-  return (
-    <>
-      <span>{JSON.stringify(value.slice(0, maxText)).slice(0, -1)}…</span>
-      <button type="button" class="quiet" onClick={() => setWhole(true)}>
-        Show all {formatNumber(value.length)} characters
-      </button>
-    </>
-  );
-}
-
-/** Characters of a text before a button shows more, and those that each click adds. */
-const firstChars = 1_500;
+/** Characters that each click adds to a text. */
 const moreChars = 100_000;
 
-/** A text as it is, of which the page shows a part at a time. */
-export function LongText({ text }: { text: string }) {
-  const [shown, setShown] = useState(firstChars);
+/** A text as it is, of which the page shows a part at a time; `first` characters at first. */
+export function LongText({ text, first = 1_500 }: { text: string; first?: number }) {
+  const [shown, setShown] = useState(first);
   if (text.length <= shown) return <span class="long">{text}</span>;
   const left = text.length - shown;
   return (
