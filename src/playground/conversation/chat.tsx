@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { AgentManifest } from '../../client/client.ts';
-import { promptsOf, type SamplePrompt } from '../app/catalog.ts';
+import { promptsOf } from '../app/catalog.ts';
 import { usePlayground } from '../app/playground.ts';
 import { ScrollBox } from '../elements/controls.tsx';
 import { AgentClients } from './agent-clients.tsx';
@@ -107,7 +107,7 @@ function Manifest({ agent, open }: { agent: AgentManifest; open: boolean }) {
 
 /** What to do first with an agent: its documentation, examples to send with one click, and other clients. */
 function EmptyConversation({ agent }: { agent: AgentManifest }) {
-  const { router } = usePlayground();
+  const { conversation, router } = usePlayground();
   const { documentation } = agent.metadata ?? {};
   const examples = promptsOf(agent);
   return (
@@ -117,9 +117,15 @@ function EmptyConversation({ agent }: { agent: AgentManifest }) {
         <section class="stack" aria-labelledby="examples-title">
           <h2 id="examples-title">Try it</h2>
           <ul class="examples row">
-            {examples.map((example, index) => (
+            {examples.map(({ title, prompt }, index) => (
               <li key={`${index}`}>
-                <ExampleButton agent={agent.name} example={example} />
+                <button
+                  type="button"
+                  disabled={conversation.sending.value}
+                  onClick={() => void conversation.send(agent.name, [{ content_type: 'text/plain', content: prompt }])}
+                >
+                  {title}
+                </button>
               </li>
             ))}
           </ul>
@@ -135,18 +141,5 @@ function EmptyConversation({ agent }: { agent: AgentManifest }) {
         Choose another agent
       </a>
     </div>
-  );
-}
-
-function ExampleButton({ agent, example: { title, prompt } }: { agent: string; example: SamplePrompt }) {
-  const { conversation } = usePlayground();
-  return (
-    <button
-      type="button"
-      disabled={conversation.sending.value}
-      onClick={() => void conversation.send(agent, [{ content_type: 'text/plain', content: prompt }])}
-    >
-      {title}
-    </button>
   );
 }

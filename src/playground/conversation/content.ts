@@ -1,4 +1,4 @@
-import type { Message, MessagePart } from '../../client/client.ts';
+import type { MessagePart } from '../../client/client.ts';
 import { hasResult, indexOfCall, isCallOnly } from '../../core/tool-calls.ts';
 import type { CitationMetadata, TrajectoryMetadata } from '../../schema/message.ts';
 import type { Note } from './run-flow.ts';
@@ -83,8 +83,6 @@ function isText({ name, content_type = 'text/plain', content_encoding, content_u
   const readable = /^text\/(plain|markdown)\b/i.test(content_type);
   return readable && name === undefined && content_encoding !== 'base64' && content_url === undefined;
 }
-
-export const textOf = ({ parts }: Pick<Message, 'parts'>): string => contentOf(parts).text;
 
 /** A line among the steps of a run. */
 export type StepRow = { readonly step: StepBlock } | { readonly note: Note };

@@ -136,7 +136,8 @@ export class Conversation {
     // What failed without a connection may succeed now.
     subscriptions.add(
       connection.disconnection.subscribe((lost) => {
-        if (lost === undefined && this.#unreachable) this.problem.value = undefined;
+        const isOver = lost === undefined && this.#failure instanceof ClientError && this.#failure.retryable;
+        if (isOver) this.problem.value = undefined;
       }),
     );
     // Another tab may have sent a message in this session.
@@ -213,10 +214,6 @@ export class Conversation {
   async reply({ run, request }: OpenQuestion, value: unknown): Promise<void> {
     await this.#options.client.resume(run.run_id, replyPart(request.schema, value), { channel: 'playground' });
     this.#changed.next();
-  }
-
-  get #unreachable(): boolean {
-    return this.#failure instanceof ClientError && this.#failure.retryable;
   }
 
   async #attempt(work: (options: ConversationOptions) => Promise<void>): Promise<boolean> {

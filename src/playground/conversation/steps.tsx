@@ -1,5 +1,6 @@
 import { type CallReport, callOf } from '../../core/parts.ts';
 import { isCallOnly } from '../../core/tool-calls.ts';
+import type { TrajectoryMetadata } from '../../schema/message.ts';
 import { formatDuration } from '../elements/format.ts';
 import { JsonView } from '../elements/json-view.tsx';
 import type { StepRow } from './content.ts';
@@ -46,13 +47,7 @@ interface LineProps {
   readonly time: number | undefined;
 }
 
-type Step = {
-  readonly message?: string;
-  readonly tool_name?: string;
-  readonly tool_input?: object;
-  readonly tool_output?: object;
-  readonly tool_error?: string;
-};
+type Step = Omit<TrajectoryMetadata, 'kind'>;
 
 /** A step, and on opening its input and its result. */
 export function StepLine({ message, tool_name, tool_input, tool_output, tool_error, running, time }: Step & LineProps) {
@@ -76,15 +71,13 @@ export function StepLine({ message, tool_name, tool_input, tool_output, tool_err
   );
 }
 
-function NoteLine({
-  note: { generic, began, ended },
-  running,
-  timed,
-}: {
-  note: Note;
-  running: boolean;
-  timed: boolean;
-}) {
+interface NoteProps {
+  readonly note: Note;
+  readonly running: boolean;
+  readonly timed: boolean;
+}
+
+function NoteLine({ note: { generic, began, ended }, running, timed }: NoteProps) {
   const call = callOf(generic);
   if (call !== undefined) return <CallLine {...call} began={generic.began} />;
   const progress = progressOf(generic);

@@ -4,6 +4,7 @@ import { isObject } from '../../core/json.ts';
 import { readValue } from '../../forms/reply-check.ts';
 import {
   choicesOf,
+  type FieldKind,
   fieldKind,
   fieldsOf,
   initialValue,
@@ -100,6 +101,7 @@ function SingleField(props: FieldProps): JSX.Element {
   const { schema, path, problems, required } = props;
   const id = useId();
   const kind = fieldKind(schema);
+  const Control = controls[kind];
   const own = problems.filter((problem) => problem.path === path || problem.path.startsWith(`${path}/`));
   const notes = [schema.description, rangeOf(schema)].filter((note) => note !== undefined).join('. ');
   const described = [own.length > 0 && `${id}-problem`, notes !== '' && `${id}-note`].filter(Boolean).join(' ');
@@ -118,7 +120,7 @@ function SingleField(props: FieldProps): JSX.Element {
       ) : (
         <label for={id}>{label}</label>
       )}
-      <FormControl
+      <Control
         {...props}
         id={id}
         aria={{ 'aria-describedby': described || undefined, 'aria-invalid': own.length > 0 || undefined }}
@@ -150,26 +152,6 @@ interface ControlProps {
   readonly required: boolean;
   readonly id: string;
   readonly aria: FieldAria;
-}
-
-/** The control for a value that is not an object. */
-function FormControl(props: ControlProps): JSX.Element {
-  switch (fieldKind(props.schema)) {
-    case 'boolean':
-      return <YesNo {...props} />;
-    case 'number':
-      return <NumberInput {...props} />;
-    case 'choice':
-      return <Choice {...props} />;
-    case 'choices':
-      return <Choices {...props} />;
-    case 'list':
-      return <LineList {...props} />;
-    case 'text':
-      return <TextInput {...props} />;
-    default:
-      return <JsonEditor {...props} />;
-  }
 }
 
 /** Two buttons, of which none is pressed at first: a person decides. */
@@ -321,3 +303,15 @@ function JsonEditor({ schema, value, onChange, id, aria }: ControlProps): JSX.El
     />
   );
 }
+
+/** The control for each kind of value. An object without fields is edited as JSON. */
+const controls: Readonly<Record<FieldKind, (props: ControlProps) => JSX.Element>> = {
+  boolean: YesNo,
+  number: NumberInput,
+  choice: Choice,
+  choices: Choices,
+  list: LineList,
+  text: TextInput,
+  object: JsonEditor,
+  json: JsonEditor,
+};

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ClientError } from '../../client/client.ts';
+import { ClientError, messageText } from '../../client/client.ts';
 import { isObject, readJson } from '../../core/json.ts';
 import {
   asksYesOrNo,
@@ -15,7 +15,7 @@ import {
 import type { AwaitRequest, AwaitResume, Question, Run } from '../../schema/run.ts';
 import { usePlayground } from '../app/playground.ts';
 import { ArtifactView } from '../conversation/artifact.tsx';
-import { contentOf, textOf } from '../conversation/content.ts';
+import { contentOf } from '../conversation/content.ts';
 import type { OpenQuestion } from '../conversation/conversation.ts';
 import { MessageBody } from '../conversation/message-view.tsx';
 import { Problems } from '../elements/controls.tsx';
@@ -173,7 +173,7 @@ function usualAnswers({ request: { schema, message } }: OpenQuestion): readonly 
     { label: 'Yes', value: yes },
     { label: 'No', value: no },
   ];
-  if (schema === undefined) return asksYesOrNo(textOf(message)) ? yesOrNo('yes', 'no') : [];
+  if (schema === undefined) return asksYesOrNo(messageText(message)) ? yesOrNo('yes', 'no') : [];
   if (fieldKind(schema) === 'boolean') return yesOrNo(true, false);
   return (choicesOf(schema) ?? []).slice(0, maxButtons);
 }

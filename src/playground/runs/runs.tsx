@@ -34,7 +34,13 @@ export function RunsTable() {
     <section class="page runs" aria-labelledby="runs-title">
       <div class="row">
         <h2 id="runs-title">Runs</h2>
-        <SearchBox value={search} onChange={(value) => router.replace({ search: value })} />
+        <input
+          type="search"
+          aria-label="Search the runs"
+          placeholder="Search input, error or id"
+          value={search}
+          onInput={({ currentTarget }) => router.replace({ search: currentTarget.value })}
+        />
         <Filter
           label="Agent"
           // An address may name an agent that the server no longer has.
@@ -78,23 +84,12 @@ function reasonForNone({ ofAgent, status, search }: Partial<Route>): string {
 
 interface FilterProps {
   readonly label: string;
+  readonly options: readonly string[];
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
-function SearchBox({ value, onChange }: Omit<FilterProps, 'label'>) {
-  return (
-    <input
-      type="search"
-      aria-label="Search the runs"
-      placeholder="Search input, error or id"
-      value={value}
-      onInput={({ currentTarget }) => onChange(currentTarget.value)}
-    />
-  );
-}
-
-function Filter({ label, options, value, onChange }: FilterProps & { readonly options: readonly string[] }) {
+function Filter({ label, options, value, onChange }: FilterProps) {
   const id = useId();
   return (
     <div class="row note">
