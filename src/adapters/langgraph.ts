@@ -7,15 +7,7 @@ import { modelMessages, modelTools } from '../core/model-messages.ts';
 import { json } from '../core/parts.ts';
 import { replyValue } from '../core/reply.ts';
 import type { Message } from '../schema/message.ts';
-import {
-  contentsOf,
-  conversation,
-  cutOffMessage,
-  endOfMessage,
-  interruptedMessage,
-  noResult,
-  urlOf,
-} from './conversation.ts';
+import { contentsOf, conversation, endOfMessage, noResult, urlOf } from './conversation.ts';
 import {
   type GraphMessage,
   type Interrupt,
@@ -250,8 +242,7 @@ function outputsOf(piece: Piece): AgentOutput[] {
     case 'part':
       return [piece.part];
     case 'message-end':
-      if (piece.cutOff !== undefined) return [cutOffMessage(piece.cutOff)];
-      return [piece.interrupted ? interruptedMessage : endOfMessage];
+      return [endOfMessage(piece.interrupted ? 'interrupted' : piece.cutOff)];
     default:
       return [];
   }
