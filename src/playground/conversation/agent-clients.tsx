@@ -15,7 +15,7 @@ export function AgentClients({ agent: { name, metadata, addresses = [] } }: { ag
   return (
     <section class="clients stack" aria-labelledby="clients-title">
       <h2 id="clients-title">Connect a client</h2>
-      <ul>
+      <ul class="calls lines">
         {addresses.map(({ protocol, url }) => (
           <ProtocolClients key={protocol} protocol={protocol} target={{ ...target, url }} />
         ))}
@@ -32,7 +32,7 @@ function ProtocolClients({ protocol, target }: { protocol: string; target: Clien
       <Fold
         summary={
           <>
-            <strong>{name}</strong> <code>{target.url}</code>
+            <strong>{name}</strong> <code class="note">{target.url}</code>{' '}
           </>
         }
       >

@@ -87,7 +87,7 @@ function Manifest({ agent, open }: { agent: AgentManifest; open: boolean }) {
   ];
   return (
     <details class="manifest" open={open}>
-      <summary>
+      <summary class="row">
         <strong>{agent.name}</strong>
         <span class="note">{agent.description}</span>
       </summary>

@@ -70,7 +70,7 @@ function RunOutput({ run, followed }: { run: Run; followed: FollowedRun | undefi
           <FlowView run={run} record={record} item={item} live={working && index === items.length - 1} />
         </ErrorBoundary>
       ))}
-      {working && items.length === 0 && <p class="waiting">{run.agent_name} is working…</p>}
+      {working && items.length === 0 && <p class="note waiting">{run.agent_name} is working…</p>}
     </>
   );
 }

@@ -66,7 +66,7 @@ export function StepLine({ message, tool_name, tool_input, tool_output, tool_err
       <summary class="step">{line}</summary>
       {tool_input !== undefined && <JsonView label="the input" heading="Input" value={tool_input} />}
       {tool_output !== undefined && <JsonView label="the output" heading="Output" value={tool_output} />}
-      {tool_error !== undefined && <p class="failure">{tool_error}</p>}
+      {tool_error !== undefined && <p class="problem">{tool_error}</p>}
     </details>
   );
 }

@@ -104,7 +104,7 @@ export interface FilterBarProps {
 
 /** Buttons of which one is selected. */
 export const FilterBar = ({ label, options, selected, onSelect, children }: FilterBarProps) => (
-  <fieldset class="filters">
+  <fieldset class="filters row">
     <legend class="unseen">{label}</legend>
     {options.map((option, index) => (
       <button key={option} type="button" aria-pressed={index === selected} onClick={() => onSelect(index)}>

@@ -48,7 +48,7 @@ function ObjectGroup(props: FieldProps): JSX.Element {
     );
   }
   return (
-    <fieldset>
+    <fieldset class="stack">
       <legend>
         {label}
         {!required && (

@@ -181,7 +181,7 @@ function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   };
   return (
     <>
-      <div class="tabs" role="tablist" aria-label={label} ref={list}>
+      <div class="tabs row" role="tablist" aria-label={label} ref={list}>
         {tabs.map(({ name }, index) => (
           <button
             key={name}
