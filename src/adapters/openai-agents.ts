@@ -161,7 +161,10 @@ class Conversation {
     return tool.needsApproval(given, parsed(call.arguments), call.callId);
   }
 
-  /** The items up to the approvals, with the calls that they are for, which the state has apart, and the results of denied ones. */
+  /**
+   * The items up to the approvals, and then the calls that a person was asked about, each denied one with its result. The state
+   * does not have these calls among its items.
+   */
   async #asked({ state, approvals }: Asked, before: readonly Piece[]): Promise<AgentInputItem[]> {
     const saved = await RunState.fromString(this.#agent, state);
     const done = resultsIn(itemsOf(before));

@@ -40,10 +40,10 @@ export class TaskPieces {
   readonly #had = new Map<string, Had>();
   /** The artifact that the open message belongs to. */
   #open: string | undefined;
-  /** Pieces that were made here, and have not come back with `take`. */
+  /** The number of pieces that were made here, and have not come back with `take`. */
   #made = 0;
 
-  /** Takes note of a piece that the caller gets. Those of a journal were not made here. */
+  /** Notes a piece of the journal, which this object has not made. Its own pieces, which come back as well, are noted already. */
   take(piece: Piece): void {
     if (this.#made > 0) this.#made -= 1;
     else this.#note(piece);
