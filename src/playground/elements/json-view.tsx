@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { CopyButton, Fold } from './controls.tsx';
 import { formatNumber } from './format.ts';
@@ -31,7 +30,19 @@ interface NodeProps {
 function JsonValue({ name, value, level }: NodeProps) {
   const key = name !== undefined && <span class="key">{JSON.stringify(name)}: </span>;
   if (typeof value === 'object' && value !== null && Object.keys(value).length > 0) {
-    return <Branch name={key} value={value} level={level} />;
+    return (
+      <Fold
+        summary={
+          <>
+            {key}
+            <span class="size">{sizeOf(value)}</span>
+          </>
+        }
+        isOpen={level < openLevels}
+      >
+        <Entries value={value} level={level + 1} />
+      </Fold>
+    );
   }
   return (
     <div class="leaf">
@@ -45,31 +56,14 @@ function JsonValue({ name, value, level }: NodeProps) {
   );
 }
 
-interface BranchProps {
-  readonly name: false | JSX.Element;
-  readonly value: object;
-  readonly level: number;
-}
-
-function Branch({ name, value, level }: BranchProps) {
+/** `{ } 3 keys` */
+function sizeOf(value: object): string {
   const count = Object.keys(value).length;
   const [brackets, one] = Array.isArray(value) ? ['[ ]', 'item'] : ['{ }', 'key'];
-  const summary = (
-    <>
-      {name}
-      <span class="size">
-        {brackets} {formatNumber(count)} {count === 1 ? one : `${one}s`}
-      </span>
-    </>
-  );
-  return (
-    <Fold summary={summary} isOpen={level < openLevels}>
-      <Entries value={value} level={level + 1} />
-    </Fold>
-  );
+  return `${brackets} ${formatNumber(count)} ${count === 1 ? one : `${one}s`}`;
 }
 
-function Entries({ value, level }: Omit<BranchProps, 'name'>) {
+function Entries({ value, level }: { value: object; level: number }) {
   const [shown, setShown] = useState(pageSize);
   const entries = Object.entries(value);
   const rest = entries.length - shown;

@@ -52,10 +52,19 @@ export function QuestionCard({ run, question, open, followed }: QuestionCardProp
 
 function Answer({ reply, schema }: { reply: AwaitResume; schema: ReplySchema | undefined }) {
   const { message, channel, principal } = reply;
+  const { text, artifacts } = contentOf(message.parts);
+  const data = message.parts.find(({ name, content_type }) => name === undefined && /json/i.test(content_type ?? ''));
+  const value = data && readJson(data.content ?? '');
   const at = message.created_at;
   return (
     <div class="answer stack">
-      <AnswerValue reply={reply} schema={schema} />
+      {text !== '' && <p class="said">{text}</p>}
+      {value !== undefined && <Values value={value.value} schema={schema} />}
+      {artifacts
+        .filter((part) => part !== data || value === undefined)
+        .map((part, index) => (
+          <ArtifactView key={`${index}`} part={part} />
+        ))}
       <p class="note">
         Answered
         {at !== undefined && (
@@ -68,23 +77,6 @@ function Answer({ reply, schema }: { reply: AwaitResume; schema: ReplySchema | u
         {principal !== undefined && `, by ${principal}`}
       </p>
     </div>
-  );
-}
-
-function AnswerValue({ reply: { message }, schema }: { reply: AwaitResume; schema: ReplySchema | undefined }) {
-  const { text, artifacts } = contentOf(message.parts);
-  const data = message.parts.find(({ name, content_type }) => name === undefined && /json/i.test(content_type ?? ''));
-  const value = data === undefined ? undefined : readJson(data.content ?? '');
-  return (
-    <>
-      {text !== '' && <p class="said">{text}</p>}
-      {value !== undefined && <Values value={value.value} schema={schema} />}
-      {artifacts
-        .filter((part) => part !== data || value === undefined)
-        .map((part, index) => (
-          <ArtifactView key={`${index}`} part={part} />
-        ))}
-    </>
   );
 }
 

@@ -78,11 +78,11 @@ function figuresOf({
   usage_output_tokens: answered,
 }: ModelCall): string {
   return [
-    first === undefined ? [] : [`first token after ${formatDuration(first * 1_000)}`],
-    given === undefined ? [] : [`${formatNumber(given)} tokens in`],
-    answered === undefined ? [] : [`${formatNumber(answered)} tokens out`],
+    first !== undefined && `first token after ${formatDuration(first * 1_000)}`,
+    given !== undefined && `${formatNumber(given)} tokens in`,
+    answered !== undefined && `${formatNumber(answered)} tokens out`,
   ]
-    .flat()
+    .filter(Boolean)
     .join(' · ');
 }
 
