@@ -62,7 +62,7 @@ const wasCut = (step: readonly Piece[]): boolean => step.at(-1)?.type === 'cut';
 /** Whether the pieces of the open step have its usage. */
 export const toldUsage = (pieces: readonly Piece[]): boolean => openStep(pieces).some(({ type }) => type === 'usage');
 
-/** The approvals of the last model call, without those whose tool has a result nevertheless. */
+/** The approvals of the last model call that are open: their tools have no result. */
 export function pendingApprovals(pieces: readonly Piece[]): Approval[] {
   const step = stepsOf(pieces).findLast((one) => one.some(({ type }) => type === 'step-end')) ?? [];
   return approvalsIn(step, settledIn(pieces));

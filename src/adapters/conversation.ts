@@ -14,8 +14,8 @@ export const conversation = (input: readonly Message[], { session }: AgentContex
   session.history.pipe(concatWith(input), toArray());
 
 /**
- * Completes the open message: a library's next message becomes a message of its own. `finish_reason`: why the message is not
- * whole; `interrupted` where a crash cut it off, and the next message says it anew.
+ * Completes the open message, so that the library's next message is not joined with it. `finish_reason`: why the message is not
+ * whole; `interrupted` where a crash cut it off, and the next message repeats it.
  */
 export const endOfMessage = (finish_reason?: FinishReason): AgentOutput => ({
   role: 'agent',

@@ -140,8 +140,8 @@ class Thread {
   }
 
   /**
-   * The state before the turns at the end of the thread that the session has no longer, because a person had them answered
-   * anew. Undefined where there are none. A thread of its own choice does not follow a session.
+   * The state of the thread before the turns that the session has dropped, because a person had them answered again. Undefined
+   * where the session has all turns, and for a thread that the option `thread` has named: it does not follow a session.
    */
   async #kept(messages: readonly GraphMessage[]): Promise<Snapshot | undefined> {
     if (!this.#ofSession) return undefined;

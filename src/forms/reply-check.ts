@@ -14,13 +14,13 @@ import {
   type ReplySchema,
 } from './reply-form.ts';
 
-/** Formats of texts that have an input of their own. */
+/** Formats of texts that a form helps to type. */
 type TextFormat = 'date' | 'time' | 'date-time' | 'email' | 'uri';
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
-/** The format of a text that has an input of its own, such as a date. A value of `time` is one of `iso-time` as well. */
+/** The format of a text that a form helps to type, such as a date. A value of the format `time` fits `iso-time` as well. */
 function textFormat({ format }: ReplySchema): TextFormat | undefined {
   const name = isText(format) ? format.replace(/^iso-/, '') : '';
   return Object.hasOwn(textFormats, name) ? (name as TextFormat) : undefined;

@@ -107,7 +107,7 @@ const describe = ({ name, title, description, inputSchema, outputSchema, annotat
   repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
 });
 
-/** The number of calls so far of each context. A context counts only the calls of its own `tool`. */
+/** The calls of MCP tools that each context has made. A context itself counts only the calls of `context.tool`. */
 const calls = new WeakMap<AgentContext, number>();
 
 /** The id of a context's next call: the same in every life of a durable run. */
@@ -124,6 +124,8 @@ class Call {
   readonly #name: string;
   readonly #args: Record<string, unknown>;
   readonly #context: AgentContext | undefined;
+  /** The fields that all parts of the call have. */
+  readonly #step: { readonly tool_name: string; readonly tool_call_id?: string };
   /** Takes the reply to a question that the server has asked within the call. */
   #reply: ((content: Record<string, unknown> | undefined) => void) | undefined;
   /** Whether the call has been handed to the connection. */
@@ -145,9 +147,6 @@ class Call {
     this.#context = context;
     this.#step = { tool_name: name, ...(context && { tool_call_id: nextId(context) }) };
   }
-
-  /** What all parts of the call have. */
-  readonly #step: { readonly tool_name: string; readonly tool_call_id?: string };
 
   /** The call until it has a result, or until the server needs input; then again with the replies. */
   output(retry?: Retry): Observable<AgentOutput> {

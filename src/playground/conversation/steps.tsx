@@ -13,7 +13,7 @@ export interface StepsProps {
   readonly rows: readonly StepRow[];
   /** Whether the run is at work and nothing follows these steps yet. */
   readonly running: boolean;
-  /** Undefined if the times are those of reading a log. */
+  /** Undefined for a run of the past: the page knows only when it read each step. */
   readonly timeOf: StepTime | undefined;
 }
 
@@ -100,7 +100,7 @@ function NoteLine({ note: { generic, began, ended }, running, timed }: NoteProps
   );
 }
 
-/** A call of another agent, indented below the call that it belongs to. Its times are those of the log. */
+/** A call of another agent, indented below its caller. The log has the times of calls. */
 function CallLine({ path, agent, state, at, began }: CallReport & { began: unknown }) {
   const time = typeof began === 'string' ? Date.parse(at) - Date.parse(began) : undefined;
   return (

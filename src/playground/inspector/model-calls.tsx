@@ -71,7 +71,7 @@ function Call({ call, run_id }: { call: ModelCall; run_id: string }) {
 const durationOf = ({ started_at, ended_at }: ModelCall): string =>
   formatDuration(Math.max(0, Date.parse(ended_at) - Date.parse(started_at)));
 
-/** `first token after 250 ms, 12 tokens in, 3 out`; what is not known is left out. */
+/** `first token after 250 ms, 12 tokens in, 3 out`, without the figures that are not known. */
 function figuresOf({
   response_time_to_first_chunk: first,
   usage_input_tokens: given,
