@@ -142,13 +142,10 @@ class Conversation {
     const items = 'items' in start ? start.items : await this.#asked(start, before);
     const done = resultsIn([...items, ...itemsOf(before)]);
     const approved = items.filter(isCall).filter(({ callId }) => !done.has(callId));
-    const more: Piece[] = approved.map((call) => ({ type: 'result', items: [resultFor(call, unknownOutcome)] }));
+    const cutOff = (call: Call): Piece => ({ type: 'result', items: [resultFor(call, unknownOutcome)] });
+    const more = approved.map(cutOff);
     for (const call of openCalls(before))
-      more.push(
-        (await this.#asks(agent, call))
-          ? { type: 'dropped', call }
-          : { type: 'result', items: [resultFor(call, unknownOutcome)] },
-      );
+      more.push((await this.#asks(agent, call)) ? { type: 'dropped', call } : cutOff(call));
     yield* more;
     yield* this.#pieces(agent, continued(items, [...before, ...more]));
   }
