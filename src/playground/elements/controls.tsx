@@ -95,7 +95,7 @@ export function StatusBadge({ status }: { status: RunStatus }) {
 
 export interface FilterBarProps {
   readonly label: string;
-  readonly options: readonly string[];
+  readonly options: readonly { readonly label: string }[];
   readonly selected: number;
   readonly onSelect: (index: number) => void;
   /** Buttons of their own after these. */
@@ -107,8 +107,8 @@ export const FilterBar = ({ label, options, selected, onSelect, children }: Filt
   <fieldset class="filters row">
     <legend class="unseen">{label}</legend>
     {options.map((option, index) => (
-      <button key={option} type="button" aria-pressed={index === selected} onClick={() => onSelect(index)}>
-        {option}
+      <button key={option.label} type="button" aria-pressed={index === selected} onClick={() => onSelect(index)}>
+        {option.label}
       </button>
     ))}
     {children}
@@ -179,7 +179,8 @@ export function useNewest<T>(
 }
 
 interface FoldProps {
-  readonly summary: ComponentChildren;
+  /** A function is told whether it is open. */
+  readonly summary: ComponentChildren | ((isOpen: boolean) => ComponentChildren);
   /** The class of the summary. */
   readonly class?: string;
   /** Whether it is open at first. */
@@ -192,7 +193,7 @@ export function Fold({ summary, class: className, isOpen = false, children }: Fo
   const [open, setOpen] = useState(isOpen);
   return (
     <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary class={className}>{summary}</summary>
+      <summary class={className}>{typeof summary === 'function' ? summary(open) : summary}</summary>
       {open && children}
     </details>
   );

@@ -54,17 +54,12 @@ export function EventLog({ followed }: { followed: FollowedRun }) {
   }, [record.eventCount, end]);
   return (
     <>
-      <FilterBar
-        label="Kinds of events"
-        options={filters.map(({ label }) => label)}
-        selected={filter}
-        onSelect={setFilter}
-      >
+      <FilterBar label="Kinds of events" options={filters} selected={filter} onSelect={setFilter}>
         <button type="button" aria-pressed={withLines} onClick={() => setWithLines(!withLines)}>
           Log lines
         </button>
       </FilterBar>
-      <FilterBar label="Times" options={times.map(({ label }) => label)} selected={time} onSelect={setTime} />
+      <FilterBar label="Times" options={times} selected={time} onSelect={setTime} />
       {withLines && (
         <DiagnosticsNote
           diagnostics={diagnostics}

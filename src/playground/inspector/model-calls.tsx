@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import type { Diagnostic, ModelCall } from '../../client/client.ts';
 import type { ModelMessage, ModelPart } from '../../schema/diagnostic.ts';
 import type { FollowedRun } from '../conversation/conversation.ts';
@@ -144,16 +143,22 @@ function ModelMessages({ heading, messages }: { heading: string; messages: reado
 }
 
 function Told({ message, isOpen }: { message: ModelMessage; isOpen: boolean }) {
-  const [open, setOpen] = useState(isOpen);
   return (
     <li data-role={message.role}>
-      <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-        <summary class="entry">
-          <span class="type">{message.role}</span>
-          <span class="summary clip">{open ? '' : previewOf(message)}</span>
-        </summary>
-        {open && message.parts.map((part, index) => <Part key={index} part={part} />)}
-      </details>
+      <Fold
+        class="entry"
+        isOpen={isOpen}
+        summary={(open) => (
+          <>
+            <span class="type">{message.role}</span>
+            <span class="summary clip">{open ? '' : previewOf(message)}</span>
+          </>
+        )}
+      >
+        {message.parts.map((part, index) => (
+          <Part key={index} part={part} />
+        ))}
+      </Fold>
     </li>
   );
 }
