@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ClientError, messageText } from '../../client/client.ts';
 import { isObject, readJson } from '../../core/json.ts';
 import {
@@ -21,6 +21,7 @@ import { MessageBody } from '../conversation/message-view.tsx';
 import { Problems } from '../elements/controls.tsx';
 import { formatTime } from '../elements/format.ts';
 import { JsonView } from '../elements/json-view.tsx';
+import { useWork } from '../elements/use-work.ts';
 import { FormField } from './form-field.tsx';
 
 export interface QuestionCardProps {
@@ -220,20 +221,12 @@ export interface ReplyState {
 /** Sends the reply to a question, and keeps the problems of a refused one. */
 export function useReply(question: OpenQuestion): ReplyState {
   const { conversation } = usePlayground();
-  const [problems, setProblems] = useState<readonly Problem[]>([]);
-  const [sending, setSending] = useState(false);
-  const send = async (value: unknown): Promise<void> => {
-    setProblems([]);
-    setSending(true);
-    try {
-      await conversation.reply(question, value);
-    } catch (error) {
-      setProblems(error instanceof ClientError ? problemsOf(error) : [{ path: '', text: String(error) }]);
-    } finally {
-      setSending(false);
-    }
-  };
-  return { send: (value) => void send(value), sending, problems };
+  const { begin, busy, error } = useWork();
+  const problems = useMemo(() => {
+    if (error === undefined) return [];
+    return error instanceof ClientError ? problemsOf(error) : [{ path: '', text: String(error) }];
+  }, [error]);
+  return { send: (value) => begin(() => conversation.reply(question, value)), sending: busy, problems };
 }
 
 /** The first field of the form of an open question, which has the id `answer`. */

@@ -1,4 +1,4 @@
-import { useEffect, useId, useMemo, useState } from 'preact/hooks';
+import { useEffect, useId, useMemo } from 'preact/hooks';
 import type { Run, RunStatus } from '../../client/client.ts';
 import { reasonOf } from '../../client/client-error.ts';
 import { messageOf } from '../../core/json.ts';
@@ -9,6 +9,7 @@ import { usePlayground } from '../app/playground.ts';
 import type { Route } from '../app/router.ts';
 import { StatusBadge } from '../elements/controls.tsx';
 import { formatAge, formatDuration, formatExact, formatSpan, formatTime } from '../elements/format.ts';
+import { useWork } from '../elements/use-work.ts';
 import { RunList } from './run-list.ts';
 
 const statuses = Object.keys(transitions);
@@ -173,24 +174,16 @@ function Duration({ run: { created_at, finished_at } }: { run: RunSummary }) {
 
 /** Loads the next page of older runs. A search looks only at loaded runs, and says so. */
 function Older({ list, count, search }: { list: RunList; count: number; search: string }) {
-  const [problem, setProblem] = useState<string>();
-  const load = async (): Promise<void> => {
-    try {
-      setProblem(undefined);
-      await list.loadOlder();
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
-  };
+  const { begin, error } = useWork();
   return (
     <footer class="row">
       {list.older.value !== undefined && (
-        <button type="button" onClick={() => void load()}>
+        <button type="button" onClick={() => begin(() => list.loadOlder())}>
           Load older runs
         </button>
       )}
       {search.trim() !== '' && <span class="note">Searched {count} loaded runs.</span>}
-      {problem !== undefined && <span class="problem">{problem}</span>}
+      {error !== undefined && <span class="problem">{messageOf(error)}</span>}
     </footer>
   );
 }
