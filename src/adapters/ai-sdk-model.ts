@@ -21,10 +21,11 @@ export const settingsOf = (agent: object): Settings => {
 export type WhenCalled = (toolCallId: string) => Promise<void>;
 
 /**
- * The same agent, as the adapter needs it. Its tools wait until their calls are durable: the SDK starts them at once, and after
- * a crash the journal would not have the call. It writes no error to the console, because the run fails with it. It keeps the bodies
- * of requests for reports. Its stream has the usage of a model call as soon as that is known: by itself, the SDK tells it
- * after the tools of the call. Another agent than a `ToolLoopAgent`, or one of a class of its own, stays as it is.
+ * A copy of a `ToolLoopAgent` with what the adapter needs. Other agents, and those of a derived class, stay as they are.
+ *
+ * - A tool waits until its call is durable. The SDK starts tools at once, and after a crash the journal would not have the call.
+ * - The usage of a model call comes when the model has answered. The SDK tells it only after the tools of the call.
+ * - Requests keep their bodies, for reports. Errors are not written to the console, because the run fails with them.
  */
 export function prepared<A extends object>(agent: A, whenCalled: WhenCalled): A {
   const settings = settingsOf(agent);

@@ -51,20 +51,25 @@ function stepsOf(pieces: readonly Piece[]): Piece[][] {
   return steps;
 }
 
+/** The pieces of the model call that has not ended. */
+const openStep = (pieces: readonly Piece[]): readonly Piece[] => stepsOf(pieces).at(-1) ?? [];
+
+/** Whether the SDK has executed the tool, and not the provider. */
+const isLocal = (result: Result): boolean => result.type === 'denied' || !result.ofProvider;
+
 const wasCut = (step: readonly Piece[]): boolean => step.at(-1)?.type === 'cut';
 
 /** Whether the pieces of the open step have its usage. */
-export const toldUsage = (pieces: readonly Piece[]): boolean =>
-  stepsOf(pieces)
-    .at(-1)
-    ?.some(({ type }) => type === 'usage') === true;
+export const toldUsage = (pieces: readonly Piece[]): boolean => openStep(pieces).some(({ type }) => type === 'usage');
 
-/** The approvals of the last model call, without those whose tool has a result nevertheless. */
+/** The approvals of the last model call that are open: their tools have no result. */
 export function pendingApprovals(pieces: readonly Piece[]): Approval[] {
   const step = stepsOf(pieces).findLast((one) => one.some(({ type }) => type === 'step-end')) ?? [];
-  const done = settledIn(pieces);
-  return step.filter((piece) => piece.type === 'approval').filter(({ toolCallId }) => !done.has(toolCallId));
+  return approvalsIn(step, settledIn(pieces));
 }
+
+const approvalsIn = (step: readonly Piece[], settled: ReadonlySet<string>): Approval[] =>
+  step.filter((piece) => piece.type === 'approval').filter(({ toolCallId }) => !settled.has(toolCallId));
 
 /** Whether the stream would end here: the SDK calls the model again only for results of tools, and for denials. */
 export function isComplete(pieces: readonly Piece[]): boolean {
@@ -72,13 +77,13 @@ export function isComplete(pieces: readonly Piece[]): boolean {
   const last = pieces.findLast(({ type }) => type !== 'cut');
   if (last?.type !== 'step-end') return false;
   const step = stepsOf(pieces).findLast((one) => one.includes(last)) ?? [];
-  const hasResult = step.some((piece) => isResult(piece) && (piece.type === 'denied' || !piece.ofProvider));
+  const hasResult = step.filter(isResult).some(isLocal);
   return !hasResult || pendingApprovals(pieces).length > 0;
 }
 
 /** The calls of tools whose execution was cut off. */
 export function callsCutOff(pieces: readonly Piece[]): Call[] {
-  const step = stepsOf(pieces).at(-1) ?? [];
+  const step = openStep(pieces);
   const settled = settledIn(pieces);
   for (const piece of step) if (piece.type === 'approval') settled.add(piece.toolCallId);
   return step
@@ -91,22 +96,18 @@ export function callsCutOff(pieces: readonly Piece[]): Call[] {
 }
 
 /** The calls that were cut off before a person was asked for the approval. */
-export function callsDropped(pieces: readonly Piece[]): Approval[] {
-  const settled = settledIn(pieces);
-  const step = stepsOf(pieces).at(-1) ?? [];
-  return step.filter((piece) => piece.type === 'approval').filter(({ toolCallId }) => !settled.has(toolCallId));
-}
+export const callsDropped = (pieces: readonly Piece[]): Approval[] => approvalsIn(openStep(pieces), settledIn(pieces));
 
 /** The mark of a crash after the pieces. */
 export function cutAfter(pieces: readonly Piece[]): Piece {
-  const step = stepsOf(pieces).at(-1) ?? [];
+  const step = openStep(pieces);
   const called = new Set(step.map((piece) => (piece.type === 'call' && !piece.ofProvider ? piece.toolCallId : '')));
   return { type: 'cut', messageEnds: step.some((piece) => isResult(piece) && called.has(piece.toolCallId)) };
 }
 
 /** Whether the last pieces are results of tools that were approved: no model call has begun after them. */
 export function endsInApproved(pieces: readonly Piece[]): boolean {
-  const step = stepsOf(pieces).at(-1) ?? [];
+  const step = openStep(pieces);
   return step.some(isResult) && !step.some(({ type }) => type === 'call');
 }
 
@@ -142,7 +143,7 @@ function messagesOfStep(step: readonly Piece[]): ModelMessage[] {
     return piece.type === 'reasoning' && unanswered ? [] : assistantPart(piece);
   });
   const own = new Set(calls.map(({ toolCallId }) => toolCallId));
-  const local = results.filter((piece) => piece.type === 'denied' || !piece.ofProvider);
+  const local = results.filter(isLocal);
   return [
     ...toolMessage(local.filter(({ toolCallId }) => !own.has(toolCallId))),
     ...(content.length > 0 ? [{ role: 'assistant' as const, content: merged(content) }] : []),
@@ -154,7 +155,6 @@ function messagesOfStep(step: readonly Piece[]): ModelMessage[] {
 function assistantPart(piece: Piece): AssistantPart[] {
   switch (piece.type) {
     case 'text':
-      return [piece];
     case 'reasoning':
       return [piece];
     case 'file':

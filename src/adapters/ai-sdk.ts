@@ -39,7 +39,6 @@ import {
   contentsSaid,
   conversation,
   cutOffFrom,
-  cutOffMessage,
   endOfMessage,
   noResult,
   notExecuted,
@@ -339,9 +338,9 @@ function outputsOf(piece: Piece, shown: Set<string>): AgentOutput[] {
     case 'denied':
       return [toolEnded(piece.toolCallId, piece.toolName, { denied: true })];
     case 'step-end':
-      return [piece.cutOff === undefined ? endOfMessage : cutOffMessage(piece.cutOff)];
+      return [endOfMessage(piece.cutOff)];
     case 'cut':
-      return piece.messageEnds ? [endOfMessage] : [];
+      return piece.messageEnds ? [endOfMessage()] : [];
     default:
       return [];
   }

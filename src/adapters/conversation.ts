@@ -6,18 +6,22 @@ import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { textOf, trajectory } from '../core/parts.ts';
 import type { Said } from '../core/said.ts';
-import type { Message, MessagePart } from '../schema/message.ts';
+import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
 
 /** The messages of the session's history, and then the run's input. */
 export const conversation = (input: readonly Message[], { session }: AgentContext): Observable<Message[]> =>
   session.history.pipe(concatWith(input), toArray());
 
-/** Completes the open message: a library's next message becomes a message of its own. */
-export const endOfMessage: AgentOutput = { role: 'agent', parts: [] };
-
-/** As `endOfMessage`, where a crash cut the open message off, and the next message says it anew. */
-export const interruptedMessage: AgentOutput = { role: 'agent', parts: [], finish_reason: 'interrupted' };
+/**
+ * Completes the open message, so that the library's next message is not joined with it. `finish_reason`: why the message is not
+ * whole; `interrupted` where a crash cut it off, and the next message repeats it.
+ */
+export const endOfMessage = (finish_reason?: FinishReason): AgentOutput => ({
+  role: 'agent',
+  parts: [],
+  ...(finish_reason && { finish_reason }),
+});
 
 /** A part's content as libraries take it: text, or a file by its bytes or its address. */
 export type Content =
@@ -41,9 +45,6 @@ export const contentsSaid = ({ parts, message, ends }: Said): Content[] =>
 
 /** What a model is told of a call whose run ended before its result. */
 export const noResult = 'The run ended before this call had a result. Whether it took effect is unknown.';
-
-/** As `endOfMessage`, where the model has not said all of it. */
-export const cutOffMessage = (finish_reason: CutOff): AgentOutput => ({ role: 'agent', parts: [], finish_reason });
 
 /** Why a model's answer is not whole, from what its library calls the reason. */
 export const cutOffFrom = (reason: unknown): CutOff | undefined =>

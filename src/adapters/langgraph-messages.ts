@@ -60,8 +60,8 @@ interface Call {
 
 /**
  * Makes pieces of the messages that a graph streams: chunks, and whole messages. It knows the pieces of the run so far.
- * A model call that was cut off is made again by its node: text that is the same as before is left out, and an answer
- * that differs becomes a message of its own, after the interrupted one.
+ * After a crash, a node makes its model call again. Text that repeats the text before the crash is left out. An answer that
+ * differs becomes a new message, after the interrupted one.
  */
 export class MessageReader {
   /** By message, the text that the readers have of it. */

@@ -7,15 +7,7 @@ import { modelMessages, modelTools } from '../core/model-messages.ts';
 import { json } from '../core/parts.ts';
 import { replyValue } from '../core/reply.ts';
 import type { Message } from '../schema/message.ts';
-import {
-  contentsOf,
-  conversation,
-  cutOffMessage,
-  endOfMessage,
-  interruptedMessage,
-  noResult,
-  urlOf,
-} from './conversation.ts';
+import { contentsOf, conversation, endOfMessage, noResult, urlOf } from './conversation.ts';
 import {
   type GraphMessage,
   type Interrupt,
@@ -148,8 +140,8 @@ class Thread {
   }
 
   /**
-   * The state before the turns at the end of the thread that the session has no longer, because a person had them answered
-   * anew. Undefined where there are none. A thread of its own choice does not follow a session.
+   * The state of the thread before the turns that the session has dropped, because a person had them answered again. Undefined
+   * where the session has all turns, and for a thread that the option `thread` has named: it does not follow a session.
    */
   async #kept(messages: readonly GraphMessage[]): Promise<Snapshot | undefined> {
     if (!this.#ofSession) return undefined;
@@ -250,8 +242,7 @@ function outputsOf(piece: Piece): AgentOutput[] {
     case 'part':
       return [piece.part];
     case 'message-end':
-      if (piece.cutOff !== undefined) return [cutOffMessage(piece.cutOff)];
-      return [piece.interrupted ? interruptedMessage : endOfMessage];
+      return [endOfMessage(piece.interrupted ? 'interrupted' : piece.cutOff)];
     default:
       return [];
   }

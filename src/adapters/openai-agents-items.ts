@@ -6,15 +6,7 @@ import { citation, trajectory } from '../core/parts.ts';
 import { goOn } from '../core/said.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import {
-  cutOffMessage,
-  endOfMessage,
-  notExecuted,
-  toolBegun,
-  toolEnded,
-  toolFailed,
-  toolStep,
-} from './conversation.ts';
+import { endOfMessage, notExecuted, toolBegun, toolEnded, toolFailed, toolStep } from './conversation.ts';
 
 interface Approval {
   readonly name: string;
@@ -115,12 +107,12 @@ export class OutputOfPieces {
 
   *of(piece: Piece): Generator<AgentOutput> {
     if (piece.type === 'cut') this.#streamed = '';
-    if (piece.type === 'cut-off') yield cutOffMessage(piece.reason);
+    if (piece.type === 'cut-off') yield endOfMessage(piece.reason);
     if (piece.type === 'dropped') yield toolFailed(piece.call.callId, piece.call.name, notExecuted);
     if (this.#toolsEnded && (piece.type === 'text' || piece.type === 'response')) {
       this.#toolsEnded = false;
       this.#chars = 0;
-      yield endOfMessage;
+      yield endOfMessage();
     }
     if (piece.type === 'text') {
       this.#streamed += piece.text;

@@ -142,13 +142,10 @@ class Conversation {
     const items = 'items' in start ? start.items : await this.#asked(start, before);
     const done = resultsIn([...items, ...itemsOf(before)]);
     const approved = items.filter(isCall).filter(({ callId }) => !done.has(callId));
-    const more: Piece[] = approved.map((call) => ({ type: 'result', items: [resultFor(call, unknownOutcome)] }));
+    const cutOff = (call: Call): Piece => ({ type: 'result', items: [resultFor(call, unknownOutcome)] });
+    const more = approved.map(cutOff);
     for (const call of openCalls(before))
-      more.push(
-        (await this.#asks(agent, call))
-          ? { type: 'dropped', call }
-          : { type: 'result', items: [resultFor(call, unknownOutcome)] },
-      );
+      more.push((await this.#asks(agent, call)) ? { type: 'dropped', call } : cutOff(call));
     yield* more;
     yield* this.#pieces(agent, continued(items, [...before, ...more]));
   }
@@ -161,7 +158,10 @@ class Conversation {
     return tool.needsApproval(given, parsed(call.arguments), call.callId);
   }
 
-  /** The items up to the approvals, with the calls that they are for, which the state has apart, and the results of denied ones. */
+  /**
+   * The items up to the approvals, and then the calls that a person was asked about, each denied one with its result. The state
+   * does not have these calls among its items.
+   */
   async #asked({ state, approvals }: Asked, before: readonly Piece[]): Promise<AgentInputItem[]> {
     const saved = await RunState.fromString(this.#agent, state);
     const done = resultsIn(itemsOf(before));

@@ -1,5 +1,4 @@
-// An entry of its own: a page that uses the AI SDK needs nothing else of this package. Written for its size, which a test
-// limits.
+// A page that uses the AI SDK imports this file and nothing else of the package. A test limits its size.
 import { onSilentWake, onWake } from './wake.ts';
 
 export interface ResumingFetchOptions {
@@ -14,10 +13,10 @@ export interface ResumingFetchOptions {
 }
 
 /**
- * A `fetch` for `DefaultChatTransport`: breaks of a stream are invisible to the chat. A stream that ends early goes on
- * after the last frame that the chat has, within the same response. A request without an answer is repeated with the same
- * `Idempotency-Key`, one for each call, so that there is one run. Aborting ends all of it. After `retries` attempts the
- * chat gets a TypeError; where the server refuses to go on, an Error with the server's text.
+ * A `fetch` for `DefaultChatTransport` that hides the breaks of a stream from the chat. A stream that ends early goes on after
+ * the last frame that the chat has, within the same response. A request without an answer is repeated with the same
+ * `Idempotency-Key`, so that it makes one run. Aborting ends the request, the stream and all attempts. After `retries` attempts
+ * the chat gets a TypeError. Where the server refuses to go on, the chat gets an Error with the server's text.
  */
 export function resumingFetch({
   fetch: send = (input, init) => fetch(input, init),

@@ -42,8 +42,8 @@ export const broken = (code: string, message: string, cause?: unknown): ClientEr
   new ClientError({ code, status: 0, message, cause });
 
 /**
- * Whether a request may have arrived although its answer has not. Not after a time-out: the caller has set how long to
- * wait.
+ * Whether a request may have arrived although its answer has not, so that it may be sent again. False after a time-out,
+ * because the caller has set how long to wait.
  */
 export const isLost = (error: unknown): boolean => error instanceof ClientError && error.code === 'network';
 

@@ -70,8 +70,8 @@ export interface ClientOptions extends HttpOptions {
 }
 
 /**
- * A Rivulet server, as seen from a browser or Node. Events, and `sync`, reconnect after each break, until another attempt
- * would fail alike. `start`, `resume` and `again` are sent again once where no answer came; the other calls are one request each.
+ * A Rivulet server, as seen from a browser or Node. Events, and `sync`, reconnect after each break, unless another attempt would
+ * fail for the same reason. `start`, `resume` and `again` are sent once more where no answer came. Each other call is one request.
  */
 export class Client implements Rivulet {
   readonly #http: Http;
@@ -183,5 +183,5 @@ export class Client implements Rivulet {
   }
 }
 
-/** @throws TypeError where `url` is none */
+/** @throws TypeError where `url` is not a URL */
 export const createClient = (options: ClientOptions): Client => new Client(options);

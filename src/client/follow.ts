@@ -20,9 +20,9 @@ export interface Reconnect {
   /** Consecutive attempts without an event before the stream fails; comments do not count. Default: unlimited. */
   readonly retries: number;
   /**
-   * As `retries`, before the server has answered for the first time. Default 0: a dead address is reported at once, by
-   * `run` and `sync` after one more attempt, because their POST may have arrived. A refusal with `Retry-After`, as that of
-   * a busy server, does not count.
+   * As `retries`, before the server has answered for the first time. Default 0: a dead address is reported at once. `run` and
+   * `sync` make one more attempt, because their POST may have arrived. A refusal with `Retry-After`, such as the refusal of a
+   * busy server, does not count.
    */
   readonly firstRetries: number;
   /** Minimum milliseconds between attempts, even if the server asks for less. Default 500. */
@@ -94,7 +94,7 @@ export type Connect = (
 const longest = 3_600_000;
 
 /**
- * The events of a run, or of a feed. Each subscription asks `source` for its own source, and has a cursor of its own.
+ * The events of a run, or of a feed. Each subscription calls `source`, and has its own cursor.
  */
 export function follow(c: Connect, r: Reconnect, source: () => FollowedRun, options: FollowOptions): Events;
 export function follow(c: Connect, r: Reconnect, source: () => FollowedFeed, options: FollowOptions): Events<FeedEvent>;
@@ -146,10 +146,10 @@ export async function* eventsOf(
             if (id <= last) continue;
             if (id !== last + 1) throw broken('interrupted', `Event ${id} came after event ${last}.`);
           } else if (failures && !last) {
-            // It begins anew after a break: states that it has given may be old, and do not come again.
+            // After a break, the feed begins with the newest runs. Older states that it has yielded may be out of date.
             yield { type: 'reset' };
           }
-          // Where the connection breaks before the next position, it begins anew.
+          // If the connection breaks before the next position, the feed begins with the newest runs.
           last = event.type === 'reset' ? 0 : id || last;
           failures = 0;
           limit = retries;

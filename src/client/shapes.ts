@@ -8,8 +8,8 @@ import type { Session } from '../schema/session.ts';
 import { runStatuses } from '../schema/statuses.ts';
 
 /**
- * What the client relies on in the server's answers. The schemas of src/schema say more, and would make the client
- * several times as large; what is not checked here is passed on and never looked into.
+ * Checks what the client relies on in the server's answers. Other fields are passed on unchecked, because the client does not
+ * read them. The schemas of src/schema check all fields, and would make the client several times as large.
  */
 export type Shape<T> = (value: unknown) => value is T;
 

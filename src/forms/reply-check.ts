@@ -14,26 +14,30 @@ import {
   type ReplySchema,
 } from './reply-form.ts';
 
-/** Formats of texts that have an input of their own. */
+/** Formats of texts that a form helps to type. */
 type TextFormat = 'date' | 'time' | 'date-time' | 'email' | 'uri';
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
-/** The format of a text that has an input of its own, such as a date. */
+/** The format of a text that a form helps to type, such as a date. */
 const textFormat = ({ format }: ReplySchema): TextFormat | undefined =>
   isText(format) && Object.hasOwn(textFormats, format) ? (format as TextFormat) : undefined;
 
 /** The value of typed text, as `parseValue`; a time without a zone is in the zone of this computer. */
 export function readValue(text: string, schema: ReplySchema): unknown {
-  return schema.type === 'string' ? withZone(text, textFormat(schema)) : parseValue(text, schema);
+  return schema.type === 'string' ? withZone(text, schema.format) : parseValue(text, schema);
 }
 
-/** A time that is typed without seconds or zone, as in `14:30` or an input of a page: in the zone of this computer. */
-function withZone(text: string, format: TextFormat | undefined): string {
-  if (format !== 'time' && format !== 'date-time') return text;
+/**
+ * A time that is typed without seconds or zone, as in `14:30` or an input of a page: in the zone of this computer. The formats
+ * `iso-time` and `iso-date-time` need no zone, and accept one.
+ */
+function withZone(text: string, format: unknown): string {
+  const isTime = format === 'time' || format === 'iso-time';
+  if (!isTime && format !== 'date-time' && format !== 'iso-date-time') return text;
   const [, date = '', time = ''] = /^(?:(\d{4}-\d\d-\d\d)[T ])?(\d\d:\d\d(?::\d\d(?:\.\d+)?)?)$/.exec(text) ?? [];
-  if (time === '' || (format === 'time') !== (date === '')) return text;
+  if (time === '' || isTime !== (date === '')) return text;
   const at = date === '' ? new Date() : new Date(`${date}T${time}`);
   if (Number.isNaN(at.getTime())) return text;
   const west = at.getTimezoneOffset();

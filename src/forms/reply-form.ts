@@ -137,23 +137,14 @@ export interface Problem {
   readonly text: string;
 }
 
-/** All problems of a reply that the server refused. */
+/** The problems of a reply that the server refused: those that it lists, or else its message. */
 export function problemsOf({ message, data }: { readonly message: string; readonly data?: unknown }): Problem[] {
   const listed: unknown = isObject(data) ? data.problems : undefined;
   const problems = Array.isArray(listed) ? listed.filter(isProblem) : [];
   // Such as "must match "then" schema" beside the problem that it is about.
   const first = problems.filter(({ path }, index) => problems.findIndex((other) => other.path === path) === index);
-  return first.length > 0 ? first : [problemOf(message)];
+  return first.length > 0 ? first : [{ path: '', text: message }];
 }
 
 const isProblem = (value: unknown): value is Problem =>
   isObject(value) && typeof value.path === 'string' && typeof value.text === 'string';
-
-/** Splits the server's message about a refused reply into the field that it names and the problem. */
-export function problemOf(message: string): Problem {
-  const found = /^await_resume\.message\.parts(?:\[\d+\]\.content)?(\/[^:]*)?: (.*)$/s.exec(message);
-  if (found === null) return { path: '', text: message };
-  const [, path = '', text = message] = found;
-  const missing = /^must have required property '([^']+)'/.exec(text)?.[1];
-  return missing === undefined ? { path, text } : { path: `${path}/${missing}`, text: 'is required.' };
-}

@@ -120,11 +120,11 @@ class Loop {
   }
 
   #ask(messages: readonly ChatMessage[]): Observable<string | ChatEnd> {
-    const { instructions = '', tools = [] } = this.#options;
+    const { instructions = '' } = this.#options;
     const context = this.#context;
     const prepare = async () => ({
       system: typeof instructions === 'string' ? instructions : await instructions(context),
-      offered: typeof tools === 'function' ? await tools(context) : tools,
+      offered: await this.#offered(),
     });
     return defer(prepare).pipe(
       switchMap(({ system, offered }) => {
@@ -154,9 +154,13 @@ class Loop {
 
   /** In a run that is entered again, the model's answer comes from the journal, and the tools have not been asked for. */
   async #found(name: string): Promise<Tool | undefined> {
-    const { tools = [] } = this.#options;
-    if (this.#tools.length === 0) this.#tools = typeof tools === 'function' ? await tools(this.#context) : tools;
+    if (this.#tools.length === 0) this.#tools = await this.#offered();
     return this.#tools.find((tool) => tool.name === name);
+  }
+
+  async #offered(): Promise<readonly Tool[]> {
+    const { tools = [] } = this.#options;
+    return typeof tools === 'function' ? tools(this.#context) : tools;
   }
 }
 

@@ -73,8 +73,8 @@ export function tool<S extends TObject>({
 }
 
 /**
- * A tool that has an output of its own, after an approval where it asks for one, such as a tool of an MCP server, or another agent: its steps and events are shown, and
- * its texts are the result for the model.
+ * A tool with an output of its own, such as a tool of an MCP server or another agent. Its steps and events are shown. Its texts
+ * are the result for the model. With `approval`, a person is asked before each call.
  */
 export function toolOf(
   { approval = false, ...fields }: ToolFields & { readonly input: object; readonly approval?: boolean },

@@ -5,10 +5,18 @@ import type { AwaitRequest } from '../schema/run.ts';
 import { cursorIn, errorIn, finishReasonIn, partsOf, questionIn, stepIn } from './a2a-parts.ts';
 import { type Piece, reasonField } from './remote-run.ts';
 
-/** `TaskState`: the enum is a value of the SDK, which is loaded later. */
-const state = { completed: 3, failed: 4, canceled: 5, inputRequired: 6, rejected: 7, authRequired: 8 } as const;
-
+// The numbers of `TaskState`: the enum is a value of the SDK, which is loaded later.
 const workStates = [1, 2];
+const completed = 3;
+const inputRequired = 6;
+/** The states in which a task fails, each with a code and a text for a task that gives no reason. */
+const failures: Readonly<Record<number, readonly [code: string, text: string]>> = {
+  4: ['remote_failed', 'The remote agent failed.'],
+  5: ['remote_cancelled', 'The remote task was cancelled on its own server.'],
+  7: ['remote_rejected', 'The remote agent rejected the task.'],
+  8: ['remote_auth_required', 'The remote agent asks for credentials of its own.'],
+};
+const unknownState = ['remote_invalid', 'The remote task has a state that the protocol does not have.'] as const;
 
 /** What the caller has of an artifact: characters of text, and other parts. */
 interface Had {
@@ -32,10 +40,10 @@ export class TaskPieces {
   readonly #had = new Map<string, Had>();
   /** The artifact that the open message belongs to. */
   #open: string | undefined;
-  /** Pieces that were made here, and have not come back with `take`. */
+  /** The number of pieces that were made here, and have not come back with `take`. */
   #made = 0;
 
-  /** Takes note of a piece that the caller gets. Those of a journal were not made here. */
+  /** Notes a piece of the journal, which this object has not made. Its own pieces, which come back as well, are noted already. */
   take(piece: Piece): void {
     if (this.#made > 0) this.#made -= 1;
     else this.#note(piece);
@@ -44,40 +52,44 @@ export class TaskPieces {
   /** The pieces of an answer. The last one has its position: a crash between two of them must not lose the others. */
   of({ payload }: StreamResponse): Piece[] {
     const pieces: Piece[] = [];
-    const add = (piece: Piece): void => {
+    for (const piece of this.#piecesOf(payload)) {
       pieces.push(piece);
       this.#note(piece);
       this.#made += 1;
-    };
-    switch (payload?.$case) {
-      case 'task':
-        this.#snapshot(payload.value, add);
-        break;
-      case 'message':
-        for (const part of partsOf(payload.value.parts)) add({ type: 'part', part });
-        add({ type: 'completed' });
-        break;
-      case 'statusUpdate':
-        this.#named(payload.value.taskId, payload.value.contextId, add);
-        this.#status(payload.value.status, add);
-        break;
-      case 'artifactUpdate': {
-        const { taskId, contextId, artifact, append, lastChunk } = payload.value;
-        this.#named(taskId, contextId, add);
-        if (artifact === undefined) break;
-        const isKnown = this.#had.has(artifact.artifactId);
-        if (isKnown && !append) add({ type: 'replaced', of: artifact.artifactId });
-        for (const part of partsOf(artifact.parts)) this.#part(artifact.artifactId, part, add);
-        if (lastChunk) add(endOf(artifact));
-        break;
-      }
-      default:
     }
     const last = pieces.pop();
     if (last === undefined) return [];
     const at = cursorIn(payload?.value.metadata);
     this.at = at ?? this.at;
     return [...pieces, at === undefined ? last : { ...last, at }];
+  }
+
+  /** Each piece is noted before the next one is made. */
+  *#piecesOf(payload: StreamResponse['payload']): Generator<Piece> {
+    switch (payload?.$case) {
+      case 'task':
+        yield* this.#snapshot(payload.value);
+        break;
+      case 'message':
+        for (const part of partsOf(payload.value.parts)) yield { type: 'part', part };
+        yield { type: 'completed' };
+        break;
+      case 'statusUpdate':
+        yield* this.#named(payload.value.taskId, payload.value.contextId);
+        yield* this.#status(payload.value.status);
+        break;
+      case 'artifactUpdate': {
+        const { taskId, contextId, artifact, append, lastChunk } = payload.value;
+        yield* this.#named(taskId, contextId);
+        if (artifact === undefined) break;
+        const isKnown = this.#had.has(artifact.artifactId);
+        if (isKnown && !append) yield { type: 'replaced', of: artifact.artifactId };
+        for (const part of partsOf(artifact.parts)) yield* this.#part(artifact.artifactId, part);
+        if (lastChunk) yield endOf(artifact);
+        break;
+      }
+      default:
+    }
   }
 
   #note(piece: Piece): void {
@@ -128,86 +140,67 @@ export class TaskPieces {
 
   /** Whether the task still asks the question that was answered. */
   stillAsks({ status }: Task): boolean {
-    return Number(status?.state) === state.inputRequired && idOf(status) === this.answered;
+    return Number(status?.state) === inputRequired && idOf(status) === this.answered;
   }
 
-  #named(id: string, session: string, add: (piece: Piece) => void): void {
-    if (this.task === undefined && id !== '') add({ type: 'run', id, session });
+  *#named(id: string, session: string): Generator<Piece> {
+    if (this.task === undefined && id !== '') yield { type: 'run', id, session };
   }
 
-  #snapshot({ id, contextId, artifacts, status }: Task, add: (piece: Piece) => void): void {
-    this.#named(id, contextId, add);
+  *#snapshot({ id, contextId, artifacts, status }: Task): Generator<Piece> {
+    yield* this.#named(id, contextId);
     const isAtWork = workStates.includes(Number(status?.state));
     // What it says at work came before the newest text as a rule, and what it says at the end after it.
-    if (isAtWork) this.#status(status, add);
-    for (const artifact of artifacts) this.#rest(artifact, add);
-    if (!isAtWork) this.#status(status, add);
+    if (isAtWork) yield* this.#status(status);
+    for (const artifact of artifacts) yield* this.#rest(artifact);
+    if (!isAtWork) yield* this.#status(status);
   }
 
   /** What the caller does not have of an artifact. */
-  #rest(artifact: Artifact, add: (piece: Piece) => void): void {
+  *#rest(artifact: Artifact): Generator<Piece> {
     const { artifactId, parts } = artifact;
     let { text, others } = this.#had.get(artifactId) ?? { text: 0, others: 0 };
     for (const part of partsOf(parts)) {
       if (!isText(part)) {
         if (others > 0) others -= 1;
-        else this.#part(artifactId, part, add);
+        else yield* this.#part(artifactId, part);
         continue;
       }
       const content = part.content?.slice(text) ?? '';
       text -= (part.content?.length ?? 0) - content.length;
-      if (content !== '') this.#part(artifactId, { ...part, content }, add);
+      if (content !== '') yield* this.#part(artifactId, { ...part, content });
     }
-    if (finishReasonIn(artifact.metadata) !== undefined && this.#open === artifactId) add(endOf(artifact));
+    if (finishReasonIn(artifact.metadata) !== undefined && this.#open === artifactId) yield endOf(artifact);
   }
 
-  #part(of: string, part: MessagePart, add: (piece: Piece) => void): void {
-    if (this.#open !== undefined && this.#open !== of) add({ type: 'end-of-message' });
-    add({ type: 'part', part, of });
+  *#part(of: string, part: MessagePart): Generator<Piece> {
+    if (this.#open !== undefined && this.#open !== of) yield { type: 'end-of-message' };
+    yield { type: 'part', part, of };
   }
 
-  #status(status: TaskStatus | undefined, add: (piece: Piece) => void): void {
+  *#status(status: TaskStatus | undefined): Generator<Piece> {
     if (status === undefined) return;
     const { message } = status;
     const id = idOf(status);
     const parts = partsOf(message?.parts ?? []);
     const text = textOf({ role: 'agent', parts });
     const isNew = !this.#had.has(id);
-    const fail = (code: string, otherwise: string): void => {
+    const state = Number(status.state);
+    if (state === inputRequired) {
+      if (id !== this.answered)
+        yield { type: 'question', id, request: { ...questionIn(message?.metadata), ...asked(parts) } };
+    } else if (state === completed) {
+      if (isNew) for (const part of parts) yield* this.#part(id, part);
+      yield { type: 'completed' };
+    } else if (workStates.includes(state)) {
+      if (!isNew || text === '') return;
+      // What it says while it works is a step.
+      const step = stepIn(message?.metadata, text);
+      yield 'generic' in step ? { type: 'generic', event: step, of: id } : { type: 'part', part: step, of: id };
+    } else {
+      const [code, otherwise] = failures[state] ?? unknownState;
       const { code: own, data } = errorIn(message?.metadata) ?? { code: 'server_error' as const, data: { code } };
-      add({ type: 'failed', error: { code: own, message: text || otherwise, ...(data && { data }) } });
-    };
-    switch (Number(status.state)) {
-      case state.inputRequired:
-        if (id === this.answered) return;
-        add({ type: 'question', id, request: { ...questionIn(message?.metadata), ...asked(parts) } });
-        return;
-      case state.completed:
-        if (isNew) for (const part of parts) this.#part(id, part, add);
-        add({ type: 'completed' });
-        return;
-      case state.failed:
-        fail('remote_failed', 'The remote agent failed.');
-        return;
-      case state.rejected:
-        fail('remote_rejected', 'The remote agent rejected the task.');
-        return;
-      case state.canceled:
-        fail('remote_cancelled', 'The remote task was cancelled on its own server.');
-        return;
-      case state.authRequired:
-        fail('remote_auth_required', 'The remote agent asks for credentials of its own.');
-        return;
-      default:
-        if (!workStates.includes(Number(status.state))) {
-          fail('remote_invalid', 'The remote task has a state that the protocol does not have.');
-          return;
-        }
-        // What it says while it works is a step.
-        if (isNew && text !== '') {
-          const step = stepIn(message?.metadata, text);
-          add('generic' in step ? { type: 'generic', event: step, of: id } : { type: 'part', part: step, of: id });
-        }
+      yield { type: 'failed', error: { code: own, message: text || otherwise, ...(data && { data }) } };
     }
   }
 }

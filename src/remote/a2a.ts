@@ -20,7 +20,7 @@ interface Peer {
   readonly card: AgentCard;
 }
 
-/** An A2A agent; `url` is that of its card, or the one under which the card is. */
+/** An A2A agent. `url` is the address of its card, or the address below which the card is. */
 export function a2aAgent(connection: Connection, url: string): RemoteAgent {
   const address = url.endsWith('.json') ? url : `${url.replace(/\/?$/, '/')}${cardPath}`;
   const open = async (context?: AgentContext): Promise<Peer> => {
@@ -191,7 +191,7 @@ class A2aRun implements RemoteRun {
     return new Observable((subscriber) => {
       const left = new AbortController();
       const leave = (): void => left.abort();
-      // A first answer is waited for nevertheless: a cancel needs its id.
+      // The first answer has the id that a cancel needs, so the connection stays until that answer has come.
       subscriber.add(() => void (this.#made ?? Promise.resolve()).then(leave));
       const progress = { sent: message === undefined };
       defer(() => from(this.#answers(message, progress, left.signal)))

@@ -136,7 +136,7 @@ function piecesOf(event: Event, at: string): Observable<Piece> {
     case 'message.completed':
       return of({ type: 'end-of-message', ...reasonField(event.message.finish_reason), at });
     case 'generic':
-      // Paths of calls are those of the remote run.
+      // The path of a call begins at the remote run, and not at this one.
       return callOf(event.generic) === undefined ? of({ type: 'generic', event, at }) : EMPTY;
     case 'run.awaiting': {
       const { await_request: request } = event.run;

@@ -85,7 +85,7 @@ export class Connection {
     // The other server may answer with a stream where none was asked for. Its reader would keep all of that.
     const isStream = [request.headers.get('accept'), headers['content-type']].every(isEventStream);
     const body = [204, 205, 304].includes(status) ? null : bodyOf(bounded(response, isStream, this.idleTimeout));
-    // It may have a body nevertheless, and an endless one.
+    // A server may send a body, even an endless one, with a status that has none.
     if (body === null) response.destroy();
     const pairs = Object.entries(headers).map(([name, value = '']): [string, string] => [name, String(value)]);
     return new Response(body, { status, headers: pairs });
@@ -207,7 +207,7 @@ const dataLine = /[\r\n]data[:\r\n]/;
 /** Characters of a line end and `data`. */
 const keptChars = 5;
 
-// One cast: the web streams of Node and of the DOM are the same objects with types of their own.
+// Node and the DOM each have a type for the same web stream.
 const bodyOf = (response: Readable): ReadableStream<Uint8Array> =>
   Readable.toWeb(response) as ReadableStream<Uint8Array>;
 

@@ -44,8 +44,8 @@ export interface Opened {
 }
 
 /**
- * The call that makes a request: the headers are those of its context. One storage for all connections: up to Node 22
- * each one that was used costs time at every promise of the process, until it is disabled.
+ * The call in which a request is made: the headers of the request come from the context of the call. All connections share one
+ * storage, because up to Node 22 each storage that was used slows down every promise of the process.
  */
 const currentCall = new AsyncLocalStorage<OpenCall>();
 
@@ -167,7 +167,7 @@ export class McpConnection {
     };
   }
 
-  /** As many attempts as elsewhere: the SDK's own two are over before a server has restarted. */
+  /** The attempts of `ConnectionOptions`. The SDK would make two, which are over before a server has restarted. */
   #reconnection(): Pick<StreamableHTTPClientTransportOptions, 'reconnectionOptions' | 'reconnectionScheduler'> {
     const { delay, retries } = this.#connection;
     return {

@@ -1,5 +1,19 @@
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client';
-import { catchError, concat, concatMap, defer, EMPTY, Observable, of, switchMap, tap, throwError, toArray } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  map,
+  Observable,
+  of,
+  switchMap,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
 import type { AgentContext, AgentOutput } from '../core/agent.ts';
 import { AgentError, errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
@@ -62,11 +76,9 @@ type Piece =
   | { readonly type: 'input'; readonly requests: readonly (Elicitation & { key: string })[]; readonly state?: string }
   | ({ readonly type: 'result' } & ToolResult);
 
-type Answers = Record<string, { action: 'accept'; content: Record<string, unknown> }>;
-
 /** What a call is made with again after the server has asked. */
 interface Retry {
-  readonly inputResponses: Answers;
+  readonly inputResponses: Record<string, { action: 'accept'; content: ReturnType<typeof plain> }>;
   readonly requestState?: string;
 }
 
@@ -95,7 +107,7 @@ const describe = ({ name, title, description, inputSchema, outputSchema, annotat
   repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
 });
 
-/** The number of calls so far of each context. A context counts only the calls of its own `tool`. */
+/** The calls of MCP tools that each context has made. A context itself counts only the calls of `context.tool`. */
 const calls = new WeakMap<AgentContext, number>();
 
 /** The id of a context's next call: the same in every life of a durable run. */
@@ -112,6 +124,8 @@ class Call {
   readonly #name: string;
   readonly #args: Record<string, unknown>;
   readonly #context: AgentContext | undefined;
+  /** The fields that all parts of the call have. */
+  readonly #step: { readonly tool_name: string; readonly tool_call_id?: string };
   /** Takes the reply to a question that the server has asked within the call. */
   #reply: ((content: Record<string, unknown> | undefined) => void) | undefined;
   /** Whether the call has been handed to the connection. */
@@ -134,9 +148,6 @@ class Call {
     this.#step = { tool_name: name, ...(context && { tool_call_id: nextId(context) }) };
   }
 
-  /** What all parts of the call have. */
-  readonly #step: { readonly tool_name: string; readonly tool_call_id?: string };
-
   /** The call until it has a result, or until the server needs input; then again with the replies. */
   output(retry?: Retry): Observable<AgentOutput> {
     let needs: Extract<Piece, { type: 'input' }> | undefined;
@@ -146,15 +157,13 @@ class Call {
     const next = defer(() => {
       if (needs === undefined) return EMPTY;
       const { requests, state } = needs;
-      return concat(
-        ...requests.map((request) =>
-          this.#ask(request).pipe(concatMap((content) => of([request.key, content] as const))),
+      return from(requests).pipe(
+        concatMap((request) =>
+          this.#ask(request).pipe(map((content) => [request.key, { action: 'accept', content: plain(content) }])),
         ),
-      ).pipe(
         toArray(),
         switchMap((replies) => {
-          const accepted = replies.map(([key, content]) => [key, { action: 'accept' as const, content }]);
-          const inputResponses: Answers = Object.fromEntries(accepted);
+          const inputResponses = Object.fromEntries(replies);
           return this.output({ inputResponses, ...(state !== undefined && { requestState: state }) });
         }),
       );
@@ -210,7 +219,7 @@ class Call {
     if (context === undefined) {
       throw new AgentError('tool_asks', `The tool ${this.#name} asks a question, and was called without a context.`);
     }
-    return context.await(message, schema && { schema }).pipe(concatMap((reply) => [contentOf(reply)]));
+    return context.await(message, schema && { schema }).pipe(map(contentOf));
   }
 
   /** After a crash in the middle of a call. */
@@ -265,19 +274,10 @@ class Call {
     emit: (piece: Piece) => void,
   ): Promise<Piece> {
     const { timeout, totalTimeout, maxResult } = this.#limits;
-    const answers = retry && {
-      inputResponses: Object.fromEntries(
-        Object.entries(retry.inputResponses).map(([key, { action, content }]) => [
-          key,
-          { action, content: plain(content) },
-        ]),
-      ),
-      ...(retry.requestState !== undefined && { requestState: retry.requestState }),
-    };
     signal.throwIfAborted();
     this.#sent = true;
     const result: unknown = await client.callTool(
-      { name: this.#name, arguments: this.#args, ...answers },
+      { name: this.#name, arguments: this.#args, ...retry },
       {
         signal,
         timeout,

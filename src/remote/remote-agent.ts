@@ -79,7 +79,7 @@ function keyOf(url: string, input: readonly Message[], { run_id, agent_name, pat
     .digest('hex');
 }
 
-/** Completes the open message: the next message of the remote run becomes a message of its own. */
+/** Completes the open message, so that the next message of the remote run is not joined with it. */
 const endOfMessage = { role: 'agent', parts: [] } satisfies AgentOutput;
 
 /** One call of a remote agent. */

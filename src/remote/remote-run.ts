@@ -17,15 +17,15 @@ import {
 import { AwaitRequest, RunUsage } from '../schema/run.ts';
 
 /**
- * What a remote run has emitted, as the journal of a durable run has it. `at` is the position after
- * it, where the remote server has positions; `of` names the artifact that a part belongs to, where it has none.
+ * What a remote run has emitted, as the journal of a durable run has it. `at` is the position in the remote stream after this
+ * piece; only some servers have positions. `of` is the artifact of a part, for servers without positions.
  */
 export type Piece = { readonly at?: string; readonly of?: string } & (
   | { readonly type: 'run'; readonly id: string; readonly session?: string }
   | { readonly type: 'part'; readonly part: MessagePart }
   /** `reason`: why the message is not whole. */
   | { readonly type: 'end-of-message'; readonly reason?: FinishReason }
-  /** The artifact `of` begins anew. */
+  /** The server sends the artifact `of` again, from its beginning. */
   | { readonly type: 'replaced' }
   | { readonly type: 'generic'; readonly event: GenericEvent }
   | { readonly type: 'question'; readonly id: string; readonly request: AwaitRequest }
@@ -60,7 +60,7 @@ export interface RemoteRun {
   follow(): Observable<Piece>;
   /** Answers the last question, and follows the run when subscribed to. It answers once, also after a crash. */
   reply(message: Message): Observable<Piece>;
-  /** Gets each piece that the caller has, also those of its journal. */
+  /** Called with each piece that the caller has received, or has read from its journal. */
   onPiece(piece: Piece): void;
   /** Ends the run. Does nothing if it was never made. */
   cancel(): Promise<void>;
@@ -97,7 +97,7 @@ function checkQuestion(request: AwaitRequest): void {
   if (schema !== undefined) checkSchema(schema);
 }
 
-/** The usage of a remote run; undefined where it is none, because the run has its output all the same. */
+/** The usage of a remote run. An invalid usage is dropped: the output of the run is valid without it. */
 export function usageIn(given: unknown): RunUsage | undefined {
   try {
     return validUsage(given);

@@ -21,7 +21,7 @@ export interface Scene {
   readonly history?: readonly (Message | MessageInput)[];
   /** The session's state before the run. */
   readonly state?: unknown;
-  /** What the agent sees as `context.request`. Default: that of a run of this server's own API. */
+  /** What the agent sees as `context.request`. Default: a request to this server's own API. */
   readonly request?: AgentRequest;
   /** The agents that this one may call, by name: agents, their functions, or the text that each answers with. */
   readonly calls?: Readonly<Record<string, Agent | AgentFunction | string>>;
@@ -42,8 +42,8 @@ const raise = (error: unknown): never => {
 };
 
 /**
- * Replies to what a run asks. A list has one for each question, in their order; where it has none, the run is left
- * `awaiting`. A function that returns undefined leaves the question open, so that the agent may give up on it.
+ * Replies to the questions of a run. A list has one reply for each question, in order. At a question after the end of the list,
+ * the run is left `awaiting`. A function that returns undefined leaves the question open, so that the agent may give up on it.
  */
 export type Answers = readonly Reply[] | ((question: AwaitRequest) => Reply | undefined | Promise<Reply | undefined>);
 

@@ -48,6 +48,9 @@ describe('a form', () => {
     expect(new Date(String(readValue('2026-03-31T14:30', moment)))).toEqual(new Date('2026-03-31T14:30'));
     expect(readValue('2026-03-31T14:30:00Z', moment)).toBe('2026-03-31T14:30:00Z');
     expect(readValue('soon', moment)).toBe('soon');
+    const [isoTime, isoMoment] = ['iso-time', 'iso-date-time'].map((format) => ({ type: 'string', format }));
+    expect(readValue('14:30', isoTime ?? {})).toBe(readValue('14:30', time));
+    expect(readValue('2026-03-31T14:30', isoMoment ?? {})).toBe(readValue('2026-03-31T14:30', moment));
   });
 
   it.each([

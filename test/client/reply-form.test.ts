@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  asksYesOrNo,
-  fieldKind,
-  initialValue,
-  parseValue,
-  problemOf,
-  problemsOf,
-  replyPart,
-} from '../../src/forms/reply-form.ts';
+import { asksYesOrNo, fieldKind, initialValue, parseValue, problemsOf, replyPart } from '../../src/forms/reply-form.ts';
 
 describe('a reply form', () => {
   it('has a field of the right kind for each schema, and initial values', () => {
@@ -56,15 +48,6 @@ describe('a reply form', () => {
     ];
     expect(problemsOf({ message: 'no', data: { problems } })).toEqual(problems.slice(0, 2));
     expect(problemsOf({ message: 'The run awaits nothing.' })).toEqual([{ path: '', text: 'The run awaits nothing.' }]);
-  });
-
-  it.each([
-    ['await_resume.message.parts[0].content/a/b: must be number.', '/a/b', 'must be number.'],
-    ["await_resume.message.parts[0].content: must have required property 'a'.", '/a', 'is required.'],
-    ['await_resume.message.parts: must be number.', '', 'must be number.'],
-    ['The run awaits nothing.', '', 'The run awaits nothing.'],
-  ])('finds the field that an error names: %s', (message, path, text) => {
-    expect(problemOf(message)).toEqual({ path, text });
   });
 
   it.each([

@@ -57,7 +57,7 @@ inPlayground('the inspector', () => {
     await panel.getByText('{ } 4 keys').click();
     await panel.getByText('"parts": [ ] 1 item').click();
     await panel.getByText('{ } 2 keys').click();
-    await panel.getByRole('button', { name: /^Show all [\d,]+ characters$/ }).click();
+    await panel.getByRole('button', { name: /^Show [\d,]+ more of [\d,]+ characters$/ }).click();
     await panel.getByText('t299').waitFor();
     await panel.getByRole('button', { name: 'Copy the run as JSON' }).click();
     await page.getByText('Copied').waitFor();
@@ -82,7 +82,7 @@ inPlayground('the inspector', () => {
     expect(line).toContain(`curl -X POST '${url}/runs'`);
     expect(line).toContain(`"content":"It'\\''s me"`);
     expect(await copied('TypeScript', /^const/)).toContain(`await fetch("${url}/runs", {`);
-    expect(await copied('Python', /^import/)).toContain('"content": "It\'s me",');
+    expect(await copied('Python', /^import/)).toContain('"content": "It\'s me"');
     await page.getByRole('button', { name: 'Copy GET /runs/' }).first().waitFor();
   });
 

@@ -1,8 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import type { Run } from '../../client/client.ts';
+import { messageText, type Run } from '../../client/client.ts';
 import { Chat } from '../conversation/chat.tsx';
-import { textOf } from '../conversation/content.ts';
 import { Icon } from '../elements/controls.tsx';
 import { Inspector } from '../inspector/inspector.tsx';
 import { AwaitingList, RunsTable } from '../runs/runs.tsx';
@@ -48,12 +47,12 @@ function pageOf(view: View): JSX.Element | undefined {
   return view === 'awaiting' ? <AwaitingList /> : undefined;
 }
 
-const views: readonly { view: View; label: string; icon: View }[] = [
-  { view: 'agents', label: 'Agents', icon: 'agents' },
-  { view: 'chat', label: 'Conversation', icon: 'chat' },
-  { view: 'inspect', label: 'Inspector', icon: 'inspect' },
-  { view: 'runs', label: 'Runs', icon: 'runs' },
-  { view: 'awaiting', label: 'Awaiting', icon: 'awaiting' },
+const views: readonly { view: View; label: string }[] = [
+  { view: 'agents', label: 'Agents' },
+  { view: 'chat', label: 'Conversation' },
+  { view: 'inspect', label: 'Inspector' },
+  { view: 'runs', label: 'Runs' },
+  { view: 'awaiting', label: 'Awaiting' },
 ];
 
 function Navigation() {
@@ -66,7 +65,7 @@ function Navigation() {
         Rivulet <span>playground</span>
       </h1>
       <nav class="views" aria-label="Views">
-        {views.map(({ view, label, icon }) => (
+        {views.map(({ view, label }) => (
           <a
             key={view}
             class="quiet"
@@ -74,7 +73,7 @@ function Navigation() {
             data-view={view}
             aria-current={view === current ? 'page' : undefined}
           >
-            <Icon name={icon} />
+            <Icon name={view} />
             {label}
             {view === 'awaiting' && <AwaitingCount />}
           </a>
@@ -138,13 +137,13 @@ function Announcer() {
 function sentence({ agent_name, status, output, error, await_request }: Run): string {
   switch (status) {
     case 'completed':
-      return `${agent_name} has answered. ${output.map(textOf).join(' ').slice(0, maxLength)}`;
+      return `${agent_name} has answered. ${output.map(messageText).join(' ').slice(0, maxLength)}`;
     case 'failed':
       return `${agent_name} has failed. ${error?.message ?? ''}`;
     case 'cancelled':
       return `The run of ${agent_name} was cancelled.`;
     case 'awaiting':
-      return `${agent_name} asks: ${await_request === undefined ? '' : textOf(await_request.message)}`;
+      return `${agent_name} asks: ${await_request === undefined ? '' : messageText(await_request.message)}`;
     case 'created':
     case 'in-progress':
     case 'cancelling':

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { fromEvent, type Subscription } from 'rxjs';
 
 const sessionsKey = 'rivulet.sessions';
 const maxSessions = 50;
@@ -16,13 +17,11 @@ export interface StoredSession {
 export class StoredSessions {
   readonly list = signal<readonly StoredSession[]>(loadSessions());
 
-  /** Listens to changes by other tabs. Returns a function that stops it. */
-  listen(): () => void {
-    const onStorage = ({ key }: StorageEvent): void => {
+  /** Follows the changes of other tabs. */
+  follow(): Subscription {
+    return fromEvent<StorageEvent>(globalThis, 'storage').subscribe(({ key }) => {
       if (key === sessionsKey) this.list.value = loadSessions();
-    };
-    addEventListener('storage', onStorage);
-    return () => removeEventListener('storage', onStorage);
+    });
   }
 
   /** Puts a session first. One that is in the list keeps its title. */

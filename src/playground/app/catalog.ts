@@ -60,7 +60,7 @@ export interface SamplePrompt {
 /** Prompts that a card shows. */
 const maxPrompts = 4;
 
-/** The examples of a manifest. A text is its own title; other values, of an agent with keys of its own, are left out. */
+/** The examples of a manifest. A text is also its title. Examples of another form are left out. */
 export function promptsOf({ metadata = {} }: AgentManifest): SamplePrompt[] {
   const examples: unknown = 'examples' in metadata ? metadata.examples : undefined;
   if (!Array.isArray(examples)) return [];

@@ -29,7 +29,7 @@ export const shownToken = 'YOUR_TOKEN';
 const withoutToken = ([name, value]: [string, string]): [string, string] =>
   name === 'authorization' ? [name, `Bearer ${shownToken}`] : [name, value];
 
-/** The same for requests that are the same. */
+/** A request as a text, to compare it with others. */
 const textOf = ({ method, url, headers, body }: HttpRequest): string => JSON.stringify([method, url, headers, body]);
 
 /** The page's requests to the server, and whether the server can be reached. */

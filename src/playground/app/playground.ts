@@ -42,8 +42,9 @@ export class Playground {
     const ticks = merge(interval(tick), fromEvent(document, 'visibilitychange')).pipe(
       filter(() => document.visibilityState === 'visible'),
     );
-    const stops = [this.router.listen(), this.storage.listen()];
     const subscriptions = [
+      this.router.follow(),
+      this.storage.follow(),
       this.catalog.poll(),
       this.conversation.start(),
       this.awaiting.start(),
@@ -52,7 +53,6 @@ export class Playground {
       }),
     ];
     return () => {
-      for (const stop of stops) stop();
       for (const subscription of subscriptions) subscription.unsubscribe();
     };
   }

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { fromEvent, type Subscription } from 'rxjs';
 
 /** The part of the page that a narrow window shows; a wide window shows a conversation with its inspector. */
 export type View = 'agents' | 'chat' | 'inspect' | 'runs' | 'awaiting';
@@ -48,13 +49,11 @@ function hashOf(route: Route): string {
 export class Router {
   readonly route = signal<Route>(parseHash(location.hash));
 
-  /** Listens to changes of the URL. Returns a function that stops it. */
-  listen(): () => void {
-    const onHashChange = (): void => {
+  /** Follows the changes of the URL. */
+  follow(): Subscription {
+    return fromEvent(globalThis, 'hashchange').subscribe(() => {
       this.route.value = parseHash(location.hash);
-    };
-    addEventListener('hashchange', onHashChange);
-    return () => removeEventListener('hashchange', onHashChange);
+    });
   }
 
   /** The URL of the current route with some changes. */

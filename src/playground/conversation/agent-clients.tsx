@@ -15,7 +15,7 @@ export function AgentClients({ agent: { name, metadata, addresses = [] } }: { ag
   return (
     <section class="clients stack" aria-labelledby="clients-title">
       <h2 id="clients-title">Connect a client</h2>
-      <ul>
+      <ul class="calls lines">
         {addresses.map(({ protocol, url }) => (
           <ProtocolClients key={protocol} protocol={protocol} target={{ ...target, url }} />
         ))}
@@ -32,7 +32,7 @@ function ProtocolClients({ protocol, target }: { protocol: string; target: Clien
       <Fold
         summary={
           <>
-            <strong>{name}</strong> <code>{target.url}</code>
+            <strong>{name}</strong> <code class="note">{target.url}</code>{' '}
           </>
         }
       >
@@ -74,26 +74,19 @@ interface ProtocolClients {
 const message = 'Hello';
 const quoted = (text: string): string => JSON.stringify(text);
 
-interface Options {
-  readonly [name: string]: string | Options | undefined;
-}
+/** The header that shows a token; undefined without one. */
+const authorization = (token: string | undefined) =>
+  token === undefined ? undefined : { Authorization: `Bearer ${token}` };
 
-/** The header that shows a token; none without one. */
-const authorization = (token: string | undefined): Readonly<Record<string, string>> =>
-  token === undefined ? {} : { Authorization: `Bearer ${token}` };
+/** An object as TypeScript writes it, without undefined values. */
+const literal = (value: object): string =>
+  JSON.stringify(value, null, 1)
+    .replace(/\n\s*/g, ' ')
+    .replace(/"(\w+)": /g, '$1: ');
 
-/** The entries of an object as TypeScript writes them, without those that are undefined or have nothing in them. */
-const entriesOf = (options: Options): string[] =>
-  Object.entries(options).flatMap(([name, value]) => {
-    if (value === undefined) return [];
-    const written = typeof value === 'string' ? quoted(value) : object(...entriesOf(value));
-    return written === '' ? [] : `${name}: ${written}`;
-  });
-
-const object = (...entries: readonly string[]): string => (entries.length === 0 ? '' : `{ ${entries.join(', ')} }`);
-const literal = (options: Options): string => object(...entriesOf(options));
-/** The arguments of a call, without empty ones. */
-const args = (...given: readonly string[]): string => given.filter((one) => one !== '').join(', ');
+/** Code with the header that shows a token; none without a token. */
+const withToken = (token: string | undefined, write: (header: string) => string): string =>
+  token === undefined ? '' : write(literal({ Authorization: `Bearer ${token}` }));
 
 const curl: ClientCode = {
   title: 'curl',
@@ -105,7 +98,7 @@ const curl: ClientCode = {
       headers: [
         ['accept', 'text/event-stream'],
         ['content-type', 'application/json'],
-        ...Object.entries(authorization(token)),
+        ...Object.entries(authorization(token) ?? {}),
       ],
       body: JSON.stringify({ agent_name: agent, mode: 'stream', input: [{ parts: [{ content: message }] }] }),
     }),
@@ -131,7 +124,7 @@ const useChat: ClientCode = {
 import { DefaultChatTransport } from "ai";
 import { resumingFetch } from "rivulet/client/ai-sdk";
 
-const transport = new DefaultChatTransport(${object(...entriesOf({ api: url, headers: authorization(token) }), 'fetch: resumingFetch()')});
+const transport = new DefaultChatTransport({ api: ${quoted(url)}, ${withToken(token, (header) => `headers: ${header}, `)}fetch: resumingFetch() });
 
 export function Chat() {
   const { messages, sendMessage } = useChat({ transport });
@@ -195,7 +188,7 @@ import { createClient } from "rivulet/client";
 const client = createClient(${literal({ url: server, token })});
 const { run_id } = await client.start(${quoted(agent)}, ${quoted(message)});
 const url = ${quoted(url)}.replace("{run_id}", run_id);
-const response = await stream(${object('url', ...entriesOf({ live: 'sse', headers: authorization(token) }))});
+const response = await stream({ url, ${withToken(token, (header) => `headers: ${header}, `)}live: "sse" });
 for await (const event of response.jsonStream()) console.log(event);
 `,
 };
@@ -210,7 +203,7 @@ const client = await new ClientFactory().createFromUrl(${quoted(url)});
 const request = SendMessageRequest.fromJSON({
   message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: ${quoted(message)} }] },
 });
-const updates = client.sendMessageStream(${args('request', literal({ serviceParameters: authorization(token) }))});
+const updates = client.sendMessageStream(request${withToken(token, (header) => `, { serviceParameters: ${header} }`)});
 for await (const { payload } of updates) console.log(payload);
 `,
 };
@@ -219,7 +212,7 @@ const mcpConfiguration: ClientCode = {
   title: 'The configuration of an MCP client',
   language: 'json',
   write: ({ url, token }) => {
-    const rivulet = { type: 'http', url, ...(token !== undefined && { headers: authorization(token) }) };
+    const rivulet = { type: 'http', url, headers: authorization(token) };
     return `${JSON.stringify({ mcpServers: { rivulet } }, undefined, 2)}\n`;
   },
 };
@@ -235,7 +228,7 @@ const mcp: ClientCode = {
 
 const client = new Client({ name: "my-client", version: "1.0.0" });
 const url = new URL(${quoted(url)});
-const transport = new StreamableHTTPClientTransport(${args('url', literal({ requestInit: { headers: authorization(token) } }))});
+const transport = new StreamableHTTPClientTransport(url${withToken(token, (header) => `, { requestInit: { headers: ${header} } }`)});
 await client.connect(transport);
 const { content } = await client.callTool(${literal({ name: tool, arguments: { input: message } })});
 console.log(content);

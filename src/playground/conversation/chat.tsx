@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { AgentManifest } from '../../client/client.ts';
-import { promptsOf, type SamplePrompt } from '../app/catalog.ts';
+import { promptsOf } from '../app/catalog.ts';
 import { usePlayground } from '../app/playground.ts';
 import { ScrollBox } from '../elements/controls.tsx';
-import { lazily } from '../elements/lazily.tsx';
+import { AgentClients } from './agent-clients.tsx';
 import { Composer } from './composer.tsx';
 import { Markdown } from './markdown.tsx';
 import { RunView } from './run-view.tsx';
@@ -87,7 +87,7 @@ function Manifest({ agent, open }: { agent: AgentManifest; open: boolean }) {
   ];
   return (
     <details class="manifest" open={open}>
-      <summary>
+      <summary class="row">
         <strong>{agent.name}</strong>
         <span class="note">{agent.description}</span>
       </summary>
@@ -105,11 +105,9 @@ function Manifest({ agent, open }: { agent: AgentManifest; open: boolean }) {
   );
 }
 
-const AgentClients = lazily(() => import('./agent-clients.tsx').then(({ AgentClients }) => AgentClients));
-
 /** What to do first with an agent: its documentation, examples to send with one click, and other clients. */
 function EmptyConversation({ agent }: { agent: AgentManifest }) {
-  const { router } = usePlayground();
+  const { conversation, router } = usePlayground();
   const { documentation } = agent.metadata ?? {};
   const examples = promptsOf(agent);
   return (
@@ -119,9 +117,15 @@ function EmptyConversation({ agent }: { agent: AgentManifest }) {
         <section class="stack" aria-labelledby="examples-title">
           <h2 id="examples-title">Try it</h2>
           <ul class="examples row">
-            {examples.map((example, index) => (
+            {examples.map(({ title, prompt }, index) => (
               <li key={`${index}`}>
-                <ExampleButton agent={agent.name} example={example} />
+                <button
+                  type="button"
+                  disabled={conversation.sending.value}
+                  onClick={() => void conversation.send(agent.name, [{ content_type: 'text/plain', content: prompt }])}
+                >
+                  {title}
+                </button>
               </li>
             ))}
           </ul>
@@ -137,18 +141,5 @@ function EmptyConversation({ agent }: { agent: AgentManifest }) {
         Choose another agent
       </a>
     </div>
-  );
-}
-
-function ExampleButton({ agent, example: { title, prompt } }: { agent: string; example: SamplePrompt }) {
-  const { conversation } = usePlayground();
-  return (
-    <button
-      type="button"
-      disabled={conversation.sending.value}
-      onClick={() => void conversation.send(agent, [{ content_type: 'text/plain', content: prompt }])}
-    >
-      {title}
-    </button>
   );
 }

@@ -52,7 +52,8 @@ export class Citations {
 const safeUrl = (url: string | undefined): string | undefined =>
   url !== undefined && /^https?:\/\//i.test(url) && URL.canParse(url) ? url : undefined;
 
-const nameOf = ({ title, description, url }: CitationMetadata): string => title ?? description ?? url ?? 'unnamed';
+const nameOf = ({ title, description, url }: CitationMetadata): string =>
+  title ?? url ?? description ?? 'Source without a name';
 
 /** The number of a citation in the text. It leads to the source below the message. */
 export function CitationMark({ number, citation, list }: NumberedCitation & { readonly list: string }) {
@@ -85,9 +86,9 @@ export function Sources({ sources, list }: { sources: readonly NumberedCitation[
 }
 
 function Source({ citation, id }: { citation: CitationMetadata; id: string }) {
-  const { title, description, url } = citation;
+  const { description, url } = citation;
   const href = safeUrl(url);
-  const name = title ?? url ?? description ?? 'Source without a name';
+  const name = nameOf(citation);
   return (
     <>
       {href === undefined ? (

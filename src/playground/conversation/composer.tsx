@@ -102,7 +102,7 @@ function LeftQuestion() {
   const question = conversation.question.value;
   if (question === undefined) return null;
   return (
-    <p class="asked">
+    <p class="asked row">
       <span>
         Enter starts another run. <strong>{question.run.agent_name}</strong> still waits for an answer.
       </span>
@@ -150,7 +150,7 @@ function AttachmentList({ files, onRemove }: { files: readonly File[]; onRemove:
   return (
     <ul class="files row">
       {files.map((file, index) => (
-        <li key={`${index}`} class="row">
+        <li key={`${index}`} class="tag row">
           {file.name} <small>{formatBytes(file.size)}</small>
           <button type="button" class="quiet" aria-label={`Remove ${file.name}`} onClick={() => onRemove(file)}>
             <Icon name="close" />
@@ -203,7 +203,7 @@ function AnswerBox({ question }: { question: OpenQuestion }) {
       }}
     >
       <Problems texts={problems.map((problem) => problem.text)} />
-      <p class="asked">
+      <p class="asked row">
         <span>
           <strong>{run.agent_name}</strong>{' '}
           {typed ? 'asks: what you type here is the answer.' : 'asks: fill in the form.'}

@@ -1,4 +1,4 @@
-import type { Message, MessagePart } from '../../client/client.ts';
+import type { MessagePart } from '../../client/client.ts';
 import { hasResult, indexOfCall, isCallOnly } from '../../core/tool-calls.ts';
 import type { CitationMetadata, TrajectoryMetadata } from '../../schema/message.ts';
 import type { Note } from './run-flow.ts';
@@ -76,15 +76,13 @@ function addStep(blocks: Block[], step: TrajectoryMetadata, index: number): void
   else blocks[at] = { kind: 'step', step: { ...open.step, ...step }, parts: [...open.parts, index] };
 }
 
-/** What a block that is no open call has of one. */
+/** In the place of the step, for a block that is no open call. */
 const none: Partial<TrajectoryMetadata> = {};
 
 function isText({ name, content_type = 'text/plain', content_encoding, content_url }: MessagePart): boolean {
   const readable = /^text\/(plain|markdown)\b/i.test(content_type);
   return readable && name === undefined && content_encoding !== 'base64' && content_url === undefined;
 }
-
-export const textOf = ({ parts }: Pick<Message, 'parts'>): string => contentOf(parts).text;
 
 /** A line among the steps of a run. */
 export type StepRow = { readonly step: StepBlock } | { readonly note: Note };

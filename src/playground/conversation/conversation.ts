@@ -136,7 +136,8 @@ export class Conversation {
     // What failed without a connection may succeed now.
     subscriptions.add(
       connection.disconnection.subscribe((lost) => {
-        if (lost === undefined && this.#unreachable) this.problem.value = undefined;
+        const isOver = lost === undefined && this.#failure instanceof ClientError && this.#failure.retryable;
+        if (isOver) this.problem.value = undefined;
       }),
     );
     // Another tab may have sent a message in this session.
@@ -168,16 +169,12 @@ export class Conversation {
   }
 
   cancel(run_id: string): Promise<boolean> {
-    return this.#attempt(async ({ client }) => {
-      await client.cancel(run_id);
-    });
+    return this.#attempt(({ client }) => client.cancel(run_id));
   }
 
   /** Has a parked run tried again. */
   retry(run_id: string): Promise<boolean> {
-    return this.#attempt(async ({ client }) => {
-      await client.retry(run_id);
-    });
+    return this.#attempt(({ client }) => client.retry(run_id));
   }
 
   /** Makes a run that repeats another one up to an event, and opens it. @throws ClientError if the server refuses it */
@@ -215,11 +212,7 @@ export class Conversation {
     this.#changed.next();
   }
 
-  get #unreachable(): boolean {
-    return this.#failure instanceof ClientError && this.#failure.retryable;
-  }
-
-  async #attempt(work: (options: ConversationOptions) => Promise<void>): Promise<boolean> {
+  async #attempt(work: (options: ConversationOptions) => Promise<unknown>): Promise<boolean> {
     this.sending.value = true;
     this.problem.value = undefined;
     try {

@@ -57,7 +57,7 @@ interface BlockProps {
 // A token changes only the last block; the others are memoized.
 function Block({ token, from, cited, sources }: BlockProps): JSX.Element {
   return useMemo(
-    () => <>{new BlockRenderer(cited, sources, from, token.raw).render(token)}</>,
+    () => <>{new BlockRenderer({ token, from, cited, sources }).render(token)}</>,
     [token.raw, from, cited, sources],
   );
 }
@@ -69,17 +69,11 @@ const safeLink = /^(https?:|mailto:)/i;
 
 /** Renders the tokens of a block, and tracks their positions in the text for citations. */
 class BlockRenderer {
-  readonly #cited: Citations;
-  readonly #sources: string;
-  readonly #source: string;
-  readonly #from: number;
+  readonly #block: BlockProps;
   #position = 0;
 
-  constructor(cited: Citations, sources: string, from: number, source: string) {
-    this.#cited = cited;
-    this.#sources = sources;
-    this.#from = from;
-    this.#source = source;
+  constructor(block: BlockProps) {
+    this.#block = block;
   }
 
   render(anyToken: Token): ComponentChildren {
@@ -181,15 +175,16 @@ class BlockRenderer {
   // Tokens lose the indent of lists and quotes, so a text is searched from the end of the previous one. A text that is
   // not found is placed there.
   #text(raw: string): ComponentChildren {
-    const found = this.#source.slice(this.#position, this.#position + raw.length + maxSyntax).indexOf(raw);
+    const { token, from, cited, sources } = this.#block;
+    const found = token.raw.slice(this.#position, this.#position + raw.length + maxSyntax).indexOf(raw);
     const start = this.#position + Math.max(found, 0);
-    const since = this.#from + this.#position;
+    const since = from + this.#position;
     this.#position = start + raw.length;
-    return this.#cited.split(this.#from + start, raw, since).map(({ text, cited, marks }, index) => (
+    return cited.split(from + start, raw, since).map(({ text, cited, marks }, index) => (
       <>
         {cited ? <span class="cited">{decodeEntities(text)}</span> : decodeEntities(text)}
         {marks.map(({ number, citation }) => (
-          <CitationMark key={`${index}-${number}`} number={number} citation={citation} list={this.#sources} />
+          <CitationMark key={`${index}-${number}`} number={number} citation={citation} list={sources} />
         ))}
       </>
     ));

@@ -45,7 +45,8 @@ export function MessageView({ message, called = false, ...body }: MessageViewPro
       data-interrupted={interrupted || undefined}
     >
       <div class="role row">
-        <span>{byUser ? 'You' : role.replace(/^agent\//, '')}</span>
+        {/* What is beside the user's box names the user for screen readers only. */}
+        <span class={byUser ? 'unseen' : undefined}>{byUser ? 'You' : role.replace(/^agent\//, '')}</span>
         {called && <CallTime message={message} />}
         {interrupted && <span>Interrupted, and said again below</span>}
         {cutOff && <span>{cutOffNotes[cutOff]}</span>}
@@ -110,7 +111,7 @@ function UserText({ parts }: { parts: readonly MessagePart[] }) {
   const { text, artifacts } = contentOf(parts);
   return (
     <>
-      <p class="said">{text}</p>
+      {text !== '' && <p class="said">{text}</p>}
       {artifacts.map((part, index) => (
         <ArtifactView key={`${index}`} part={part} />
       ))}

@@ -1,4 +1,5 @@
-import { Component, type ComponentChildren } from 'preact';
+import type { ComponentChildren } from 'preact';
+import { useErrorBoundary } from 'preact/hooks';
 import type { MessagePart, Run } from '../../client/client.ts';
 import { reasonOf } from '../../client/client-error.ts';
 import { isFinal } from '../../core/run-state.ts';
@@ -69,7 +70,7 @@ function RunOutput({ run, followed }: { run: Run; followed: FollowedRun | undefi
           <FlowView run={run} record={record} item={item} live={working && index === items.length - 1} />
         </ErrorBoundary>
       ))}
-      {working && items.length === 0 && <p class="waiting">{run.agent_name} is working…</p>}
+      {working && items.length === 0 && <p class="note waiting">{run.agent_name} is working…</p>}
     </>
   );
 }
@@ -116,20 +117,9 @@ function timesOf(record: RunRecord | undefined, message: number): StepTime | und
   };
 }
 
-interface ErrorBoundaryProps {
-  readonly children: ComponentChildren;
-}
-
 /** Contains an error of its children, so that the rest of the page works. */
-class ErrorBoundary extends Component<ErrorBoundaryProps, { readonly failed: boolean }> {
-  override state = { failed: false };
-
-  static override getDerivedStateFromError(): { failed: boolean } {
-    return { failed: true };
-  }
-
-  override render({ children }: ErrorBoundaryProps): ComponentChildren {
-    if (!this.state.failed) return children;
-    return <p class="problem">This content cannot be displayed. The inspector shows it as JSON.</p>;
-  }
+function ErrorBoundary({ children }: { children: ComponentChildren }) {
+  const [error] = useErrorBoundary();
+  if (error === undefined) return <>{children}</>;
+  return <p class="problem">This content cannot be displayed. The inspector shows it as JSON.</p>;
 }

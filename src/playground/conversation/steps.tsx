@@ -1,5 +1,6 @@
 import { type CallReport, callOf } from '../../core/parts.ts';
 import { isCallOnly } from '../../core/tool-calls.ts';
+import type { TrajectoryMetadata } from '../../schema/message.ts';
 import { formatDuration } from '../elements/format.ts';
 import { JsonView } from '../elements/json-view.tsx';
 import type { StepRow } from './content.ts';
@@ -12,7 +13,7 @@ export interface StepsProps {
   readonly rows: readonly StepRow[];
   /** Whether the run is at work and nothing follows these steps yet. */
   readonly running: boolean;
-  /** Undefined if the times are those of reading a log. */
+  /** Undefined for a run of the past: the page knows only when it read each step. */
   readonly timeOf: StepTime | undefined;
 }
 
@@ -46,13 +47,7 @@ interface LineProps {
   readonly time: number | undefined;
 }
 
-type Step = {
-  readonly message?: string;
-  readonly tool_name?: string;
-  readonly tool_input?: object;
-  readonly tool_output?: object;
-  readonly tool_error?: string;
-};
+type Step = Omit<TrajectoryMetadata, 'kind'>;
 
 /** A step, and on opening its input and its result. */
 export function StepLine({ message, tool_name, tool_input, tool_output, tool_error, running, time }: Step & LineProps) {
@@ -71,20 +66,18 @@ export function StepLine({ message, tool_name, tool_input, tool_output, tool_err
       <summary class="step">{line}</summary>
       {tool_input !== undefined && <JsonView label="the input" heading="Input" value={tool_input} />}
       {tool_output !== undefined && <JsonView label="the output" heading="Output" value={tool_output} />}
-      {tool_error !== undefined && <p class="failure">{tool_error}</p>}
+      {tool_error !== undefined && <p class="problem">{tool_error}</p>}
     </details>
   );
 }
 
-function NoteLine({
-  note: { generic, began, ended },
-  running,
-  timed,
-}: {
-  note: Note;
-  running: boolean;
-  timed: boolean;
-}) {
+interface NoteProps {
+  readonly note: Note;
+  readonly running: boolean;
+  readonly timed: boolean;
+}
+
+function NoteLine({ note: { generic, began, ended }, running, timed }: NoteProps) {
   const call = callOf(generic);
   if (call !== undefined) return <CallLine {...call} began={generic.began} />;
   const progress = progressOf(generic);
@@ -107,7 +100,7 @@ function NoteLine({
   );
 }
 
-/** A call of another agent, indented below the call that it belongs to. Its times are those of the log. */
+/** A call of another agent, indented below its caller. The log has the times of calls. */
 function CallLine({ path, agent, state, at, began }: CallReport & { began: unknown }) {
   const time = typeof began === 'string' ? Date.parse(at) - Date.parse(began) : undefined;
   return (

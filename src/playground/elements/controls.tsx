@@ -1,6 +1,7 @@
 import type { ComponentChildren, HTMLAttributes, Ref } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { RunStatus } from '../../client/client.ts';
+import { formatNumber } from './format.ts';
 
 const paths = {
   send: 'M4 12l16-8-6 16-3-7z',
@@ -94,23 +95,23 @@ export function StatusBadge({ status }: { status: RunStatus }) {
 
 export interface FilterBarProps {
   readonly label: string;
-  readonly options: readonly string[];
+  readonly options: readonly { readonly label: string }[];
   readonly selected: number;
   readonly onSelect: (index: number) => void;
   /** Buttons of their own after these. */
-  readonly more?: ComponentChildren;
+  readonly children?: ComponentChildren;
 }
 
 /** Buttons of which one is selected. */
-export const FilterBar = ({ label, options, selected, onSelect, more }: FilterBarProps) => (
-  <fieldset class="filters">
+export const FilterBar = ({ label, options, selected, onSelect, children }: FilterBarProps) => (
+  <fieldset class="filters row">
     <legend class="unseen">{label}</legend>
     {options.map((option, index) => (
-      <button key={option} type="button" aria-pressed={index === selected} onClick={() => onSelect(index)}>
-        {option}
+      <button key={option.label} type="button" aria-pressed={index === selected} onClick={() => onSelect(index)}>
+        {option.label}
       </button>
     ))}
-    {more}
+    {children}
   </fieldset>
 );
 
@@ -161,8 +162,25 @@ export const Problems = ({ texts }: { texts: readonly string[] }) => (
   </>
 );
 
+/** The newest entries of a list, the index of the first of them, and a button that adds older ones. */
+export function useNewest<T>(
+  all: readonly T[],
+  pageSize: number,
+  nameOf: (count: number) => string = (count) => `Older (${formatNumber(count)})`,
+) {
+  const [shown, setShown] = useState(pageSize);
+  const first = Math.max(0, all.length - shown);
+  const older = first > 0 && (
+    <button type="button" class="quiet" onClick={() => setShown(shown + pageSize)}>
+      {nameOf(first)}
+    </button>
+  );
+  return { newest: all.slice(first), first, older };
+}
+
 interface FoldProps {
-  readonly summary: ComponentChildren;
+  /** A function is told whether it is open. */
+  readonly summary: ComponentChildren | ((isOpen: boolean) => ComponentChildren);
   /** The class of the summary. */
   readonly class?: string;
   /** Whether it is open at first. */
@@ -175,7 +193,7 @@ export function Fold({ summary, class: className, isOpen = false, children }: Fo
   const [open, setOpen] = useState(isOpen);
   return (
     <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary class={className}>{summary}</summary>
+      <summary class={className}>{typeof summary === 'function' ? summary(open) : summary}</summary>
       {open && children}
     </details>
   );

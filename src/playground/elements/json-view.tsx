@@ -1,4 +1,3 @@
-import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { CopyButton, Fold } from './controls.tsx';
 import { formatNumber } from './format.ts';
@@ -7,7 +6,7 @@ import { formatNumber } from './format.ts';
 const openLevels = 2;
 /** Entries of an array or an object that are added at once. */
 const pageSize = 100;
-/** Characters of a text before a button shows the rest. */
+/** Characters of a text before a button shows more. */
 const maxText = 400;
 
 /** A JSON value that can be folded and copied. Folded parts are not in the page, so a large value costs little. */
@@ -31,13 +30,25 @@ interface NodeProps {
 function JsonValue({ name, value, level }: NodeProps) {
   const key = name !== undefined && <span class="key">{JSON.stringify(name)}: </span>;
   if (typeof value === 'object' && value !== null && Object.keys(value).length > 0) {
-    return <Branch name={key} value={value} level={level} />;
+    return (
+      <Fold
+        summary={
+          <>
+            {key}
+            <span class="size">{sizeOf(value)}</span>
+          </>
+        }
+        isOpen={level < openLevels}
+      >
+        <Entries value={value} level={level + 1} />
+      </Fold>
+    );
   }
   return (
     <div class="leaf">
       {key}
       {typeof value === 'string' ? (
-        <Text value={value} />
+        <LongText text={JSON.stringify(value)} first={maxText} />
       ) : (
         <span class="literal">{JSON.stringify(value) ?? 'null'}</span>
       )}
@@ -45,31 +56,14 @@ function JsonValue({ name, value, level }: NodeProps) {
   );
 }
 
-interface BranchProps {
-  readonly name: false | JSX.Element;
-  readonly value: object;
-  readonly level: number;
-}
-
-function Branch({ name, value, level }: BranchProps) {
+/** `{ } 3 keys` */
+function sizeOf(value: object): string {
   const count = Object.keys(value).length;
   const [brackets, one] = Array.isArray(value) ? ['[ ]', 'item'] : ['{ }', 'key'];
-  const summary = (
-    <>
-      {name}
-      <span class="size">
-        {brackets} {formatNumber(count)} {count === 1 ? one : `${one}s`}
-      </span>
-    </>
-  );
-  return (
-    <Fold summary={summary} isOpen={level < openLevels}>
-      <Entries value={value} level={level + 1} />
-    </Fold>
-  );
+  return `${brackets} ${formatNumber(count)} ${count === 1 ? one : `${one}s`}`;
 }
 
-function Entries({ value, level }: Omit<BranchProps, 'name'>) {
+function Entries({ value, level }: { value: object; level: number }) {
   const [shown, setShown] = useState(pageSize);
   const entries = Object.entries(value);
   const rest = entries.length - shown;
@@ -87,26 +81,12 @@ function Entries({ value, level }: Omit<BranchProps, 'name'>) {
   );
 }
 
-function Text({ value }: { value: string }) {
-  const [whole, setWhole] = useState(false);
-  if (whole || value.length <= maxText) return <span>{JSON.stringify(value)}</span>;
-  return (
-    <>
-      <span>{JSON.stringify(value.slice(0, maxText)).slice(0, -1)}…</span>
-      <button type="button" class="quiet" onClick={() => setWhole(true)}>
-        Show all {formatNumber(value.length)} characters
-      </button>
-    </>
-  );
-}
-
-/** Characters of a text before a button shows more, and those that each click adds. */
-const firstChars = 1_500;
+/** Characters that each click adds to a text. */
 const moreChars = 100_000;
 
-/** A text as it is, of which the page shows a part at a time. */
-export function LongText({ text }: { text: string }) {
-  const [shown, setShown] = useState(firstChars);
+/** A text as it is, of which the page shows a part at a time; `first` characters at first. */
+export function LongText({ text, first = 1_500 }: { text: string; first?: number }) {
+  const [shown, setShown] = useState(first);
   if (text.length <= shown) return <span class="long">{text}</span>;
   const left = text.length - shown;
   return (

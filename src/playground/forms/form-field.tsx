@@ -1,8 +1,10 @@
 import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { isObject } from '../../core/json.ts';
+import { readValue } from '../../forms/reply-check.ts';
 import {
   choicesOf,
+  type FieldKind,
   fieldKind,
   fieldsOf,
   initialValue,
@@ -11,7 +13,7 @@ import {
   pointerTo,
   type ReplySchema,
 } from '../../forms/reply-form.ts';
-import { type FieldAria, MessageBox } from '../elements/controls.tsx';
+import { type FieldAria, MessageBox, Problems } from '../elements/controls.tsx';
 
 export interface FieldProps {
   readonly schema: ReplySchema;
@@ -46,7 +48,7 @@ function ObjectGroup(props: FieldProps): JSX.Element {
     );
   }
   return (
-    <fieldset>
+    <fieldset class="stack">
       <legend>
         {label}
         {!required && (
@@ -74,11 +76,7 @@ function ObjectFields({ schema, path, value, onChange, problems }: FieldProps): 
   return (
     <div class="fields stack">
       {schema.description !== undefined && <p class="note">{schema.description}</p>}
-      {own.map(({ path: at, text }) => (
-        <p key={at} class="problem" role="alert">
-          {at === path ? text : `${at}: ${text}`}
-        </p>
-      ))}
+      <Problems texts={own.map(({ path: at, text }) => (at === path ? text : `${at}: ${text}`))} />
       {fields.map(({ name, schema: inner, required }, index) => (
         <FormField
           key={name}
@@ -103,6 +101,7 @@ function SingleField(props: FieldProps): JSX.Element {
   const { schema, path, problems, required } = props;
   const id = useId();
   const kind = fieldKind(schema);
+  const Control = controls[kind];
   const own = problems.filter((problem) => problem.path === path || problem.path.startsWith(`${path}/`));
   const notes = [schema.description, rangeOf(schema)].filter((note) => note !== undefined).join('. ');
   const described = [own.length > 0 && `${id}-problem`, notes !== '' && `${id}-note`].filter(Boolean).join(' ');
@@ -121,7 +120,7 @@ function SingleField(props: FieldProps): JSX.Element {
       ) : (
         <label for={id}>{label}</label>
       )}
-      <FormControl
+      <Control
         {...props}
         id={id}
         aria={{ 'aria-describedby': described || undefined, 'aria-invalid': own.length > 0 || undefined }}
@@ -153,26 +152,6 @@ interface ControlProps {
   readonly required: boolean;
   readonly id: string;
   readonly aria: FieldAria;
-}
-
-/** The control for a value that is not an object. */
-function FormControl(props: ControlProps): JSX.Element {
-  switch (fieldKind(props.schema)) {
-    case 'boolean':
-      return <YesNo {...props} />;
-    case 'number':
-      return <NumberInput {...props} />;
-    case 'choice':
-      return <Choice {...props} />;
-    case 'choices':
-      return <Choices {...props} />;
-    case 'list':
-      return <LineList {...props} />;
-    case 'text':
-      return <TextInput {...props} />;
-    default:
-      return <JsonEditor {...props} />;
-  }
 }
 
 /** Two buttons, of which none is pressed at first: a person decides. */
@@ -250,8 +229,11 @@ function Choices({ schema, value, onChange, required, id, aria }: ControlProps):
   );
 }
 
-/** The input types of times. */
-const timeTypes: Readonly<Record<string, 'date' | 'time' | 'datetime-local'>> = {
+/** The input types of formats. Other texts are typed in a box that grows. */
+const inputTypes: Readonly<Record<string, 'email' | 'url' | 'date' | 'time' | 'datetime-local'>> = {
+  email: 'email',
+  uri: 'url',
+  url: 'url',
   date: 'date',
   time: 'time',
   'iso-time': 'time',
@@ -259,28 +241,21 @@ const timeTypes: Readonly<Record<string, 'date' | 'time' | 'datetime-local'>> = 
   'iso-date-time': 'datetime-local',
 };
 
-/** Addresses have an input of their own; other texts are typed in a box that grows. */
 function TextInput({ schema, value, onChange, required, id, aria }: ControlProps): JSX.Element {
-  const { format = '' } = schema;
-  const type = timeTypes[format];
+  const type = inputTypes[schema.format ?? ''];
   const text = typeof value === 'string' ? value : '';
-  const change = (next: string): void => onChange(next === '' && !required ? undefined : next);
-  const address = {
-    ...aria,
-    id,
-    value: text,
-    onInput: (event: { readonly currentTarget: HTMLInputElement }) => change(event.currentTarget.value),
-  };
-  if (format === 'email') return <input {...address} type="email" />;
-  if (format === 'uri' || format === 'url') return <input {...address} type="url" />;
-  if (type === undefined) return <MessageBox id={id} aria={aria} value={text} onInput={change} />;
+  if (type === undefined) {
+    const change = (next: string): void => onChange(next === '' && !required ? undefined : next);
+    return <MessageBox id={id} aria={aria} value={text} onInput={change} />;
+  }
   return (
     <input
       {...aria}
       id={id}
-      type={type}
+      // The types of JSX are a union of one type of props for each of these.
+      type={type as 'date'}
       value={toInput(text, type)}
-      onInput={({ currentTarget: { value: typed } }) => onChange(fromInput(typed, format))}
+      onInput={({ currentTarget: { value: typed } }) => onChange(typed === '' ? undefined : readValue(typed, schema))}
     />
   );
 }
@@ -292,20 +267,6 @@ function toInput(text: string, type: string): string {
   const date = new Date(text);
   if (Number.isNaN(date.getTime())) return '';
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-function fromInput(text: string, format: string): string | undefined {
-  if (text === '') return undefined;
-  if (format === 'date-time' || format === 'iso-date-time') return new Date(text).toISOString();
-  const seconds = /^\d\d:\d\d$/.test(text) ? `${text}:00` : text;
-  return format === 'time' ? `${seconds}${zone()}` : format === 'iso-time' ? seconds : text;
-}
-
-/** The browser's offset from UTC, such as `+01:00`. */
-function zone(): string {
-  const minutes = -new Date().getTimezoneOffset();
-  const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
-  return `${minutes < 0 ? '-' : '+'}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
 }
 
 /** An array of strings, one per line. */
@@ -342,3 +303,15 @@ function JsonEditor({ schema, value, onChange, id, aria }: ControlProps): JSX.El
     />
   );
 }
+
+/** The control for each kind of value. An object without fields is edited as JSON. */
+const controls: Readonly<Record<FieldKind, (props: ControlProps) => JSX.Element>> = {
+  boolean: YesNo,
+  number: NumberInput,
+  choice: Choice,
+  choices: Choices,
+  list: LineList,
+  text: TextInput,
+  object: JsonEditor,
+  json: JsonEditor,
+};

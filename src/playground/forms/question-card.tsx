@@ -1,5 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { ClientError } from '../../client/client.ts';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ClientError, messageText } from '../../client/client.ts';
 import { isObject, readJson } from '../../core/json.ts';
 import {
   asksYesOrNo,
@@ -15,12 +15,13 @@ import {
 import type { AwaitRequest, AwaitResume, Question, Run } from '../../schema/run.ts';
 import { usePlayground } from '../app/playground.ts';
 import { ArtifactView } from '../conversation/artifact.tsx';
-import { contentOf, textOf } from '../conversation/content.ts';
+import { contentOf } from '../conversation/content.ts';
 import type { OpenQuestion } from '../conversation/conversation.ts';
 import { MessageBody } from '../conversation/message-view.tsx';
 import { Problems } from '../elements/controls.tsx';
 import { formatTime } from '../elements/format.ts';
 import { JsonView } from '../elements/json-view.tsx';
+import { useWork } from '../elements/use-work.ts';
 import { FormField } from './form-field.tsx';
 
 export interface QuestionCardProps {
@@ -52,10 +53,19 @@ export function QuestionCard({ run, question, open, followed }: QuestionCardProp
 
 function Answer({ reply, schema }: { reply: AwaitResume; schema: ReplySchema | undefined }) {
   const { message, channel, principal } = reply;
+  const { text, artifacts } = contentOf(message.parts);
+  const data = message.parts.find(({ name, content_type }) => name === undefined && /json/i.test(content_type ?? ''));
+  const value = data && readJson(data.content ?? '');
   const at = message.created_at;
   return (
     <div class="answer stack">
-      <AnswerValue reply={reply} schema={schema} />
+      {text !== '' && <p class="said">{text}</p>}
+      {value !== undefined && <Values value={value.value} schema={schema} />}
+      {artifacts
+        .filter((part) => part !== data || value === undefined)
+        .map((part, index) => (
+          <ArtifactView key={`${index}`} part={part} />
+        ))}
       <p class="note">
         Answered
         {at !== undefined && (
@@ -68,23 +78,6 @@ function Answer({ reply, schema }: { reply: AwaitResume; schema: ReplySchema | u
         {principal !== undefined && `, by ${principal}`}
       </p>
     </div>
-  );
-}
-
-function AnswerValue({ reply: { message }, schema }: { reply: AwaitResume; schema: ReplySchema | undefined }) {
-  const { text, artifacts } = contentOf(message.parts);
-  const data = message.parts.find(({ name, content_type }) => name === undefined && /json/i.test(content_type ?? ''));
-  const value = data === undefined ? undefined : readJson(data.content ?? '');
-  return (
-    <>
-      {text !== '' && <p class="said">{text}</p>}
-      {value !== undefined && <Values value={value.value} schema={schema} />}
-      {artifacts
-        .filter((part) => part !== data || value === undefined)
-        .map((part, index) => (
-          <ArtifactView key={`${index}`} part={part} />
-        ))}
-    </>
   );
 }
 
@@ -173,7 +166,7 @@ function usualAnswers({ request: { schema, message } }: OpenQuestion): readonly 
     { label: 'Yes', value: yes },
     { label: 'No', value: no },
   ];
-  if (schema === undefined) return asksYesOrNo(textOf(message)) ? yesOrNo('yes', 'no') : [];
+  if (schema === undefined) return asksYesOrNo(messageText(message)) ? yesOrNo('yes', 'no') : [];
   if (fieldKind(schema) === 'boolean') return yesOrNo(true, false);
   return (choicesOf(schema) ?? []).slice(0, maxButtons);
 }
@@ -228,20 +221,12 @@ export interface ReplyState {
 /** Sends the reply to a question, and keeps the problems of a refused one. */
 export function useReply(question: OpenQuestion): ReplyState {
   const { conversation } = usePlayground();
-  const [problems, setProblems] = useState<readonly Problem[]>([]);
-  const [sending, setSending] = useState(false);
-  const send = async (value: unknown): Promise<void> => {
-    setProblems([]);
-    setSending(true);
-    try {
-      await conversation.reply(question, value);
-    } catch (error) {
-      setProblems(error instanceof ClientError ? problemsOf(error) : [{ path: '', text: String(error) }]);
-    } finally {
-      setSending(false);
-    }
-  };
-  return { send: (value) => void send(value), sending, problems };
+  const { begin, busy, error } = useWork();
+  const problems = useMemo(() => {
+    if (error === undefined) return [];
+    return error instanceof ClientError ? problemsOf(error) : [{ path: '', text: String(error) }];
+  }, [error]);
+  return { send: (value) => begin(() => conversation.reply(question, value)), sending: busy, problems };
 }
 
 /** The first field of the form of an open question, which has the id `answer`. */

@@ -1,14 +1,13 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import { type Client, ClientError, type Diagnostic, type LogLine } from '../../client/client.ts';
+import { type Client, ClientError, type Diagnostic } from '../../client/client.ts';
 import { messageOf } from '../../core/json.ts';
 import { isSettled } from '../../core/run-state.ts';
 import { backoff, Delay } from '../../core/timing.ts';
 import { usePlayground } from '../app/playground.ts';
 import type { FollowedRun } from '../conversation/conversation.ts';
 import { formatNumber } from '../elements/format.ts';
-import { isLogLine } from './run-record.ts';
 
 /** Entries and characters that the page keeps of a run; the server has all of them. */
 const maxEntries = 5_000;
@@ -98,15 +97,15 @@ function stateAfter(error: unknown): DiagnosticsState {
   return { problem: messageOf(error) };
 }
 
-/** The model calls and log lines of the followed run, for as long as the component is in the page. */
-export function useDiagnostics({ record }: FollowedRun): RunDiagnostics {
+/** The model calls and log lines of the followed run, for as long as the component is in the page; read where `wanted`. */
+export function useDiagnostics({ record }: FollowedRun, wanted = true): RunDiagnostics {
   const { client } = usePlayground();
   const { run_id, eventCount, run } = record;
   const diagnostics = useMemo(() => new RunDiagnostics(client, run_id), [client, run_id]);
   useEffect(() => () => diagnostics.close(), [diagnostics]);
   useEffect(() => {
-    diagnostics.offer(eventCount, run !== undefined && isSettled(run.status));
-  }, [diagnostics, eventCount, run]);
+    if (wanted) diagnostics.offer(eventCount, run !== undefined && isSettled(run.status));
+  }, [diagnostics, eventCount, run, wanted]);
   return diagnostics;
 }
 
@@ -132,24 +131,4 @@ export function DiagnosticsNote({ diagnostics: { state, full, entries }, what, e
       <p class="note">The page shows the first {formatNumber(entries.value.length)} entries; the server has more.</p>
     );
   return empty ? <p class="note">{empty}</p> : null;
-}
-
-interface LogLinesProps {
-  readonly followed: FollowedRun;
-  /** Gets all lines so far, each time there are more. */
-  readonly onLines: (lines: readonly LogLine[]) => void;
-}
-
-/** Reads the lines that the run's agents wrote to `context.log`, and says why there are none. */
-export function LogLines({ followed, onLines }: LogLinesProps) {
-  const diagnostics = useDiagnostics(followed);
-  const entries = diagnostics.entries.value;
-  useEffect(() => onLines(entries.filter(isLogLine)), [entries, onLines]);
-  const missing = !entries.some(isLogLine) && (
-    <>
-      No lines. The server keeps what agents write to <code>context.log</code> where it captures content:{' '}
-      <code>--capture-content on</code>.
-    </>
-  );
-  return <DiagnosticsNote diagnostics={diagnostics} what="Lines of the log" empty={missing} />;
 }

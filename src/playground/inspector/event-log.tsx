@@ -1,15 +1,12 @@
-import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Event, LogLine } from '../../client/client.ts';
 import type { FollowedRun } from '../conversation/conversation.ts';
 import { FilterBar, Fold } from '../elements/controls.tsx';
 import { formatClock, formatDuration } from '../elements/format.ts';
 import { JsonView } from '../elements/json-view.tsx';
-import { lazily } from '../elements/lazily.tsx';
+import { DiagnosticsNote, useDiagnostics } from './diagnostics.tsx';
 import { RunAgainButton } from './run-again-button.tsx';
 import { isLogLine, type LogEntry, type LoggedEvent, type RunRecord, withLogLines } from './run-record.ts';
-
-const LogLines = lazily(() => import('./diagnostics.tsx').then(({ LogLines }) => LogLines));
 
 /** Rows in the page at once, so that a run of any length costs the same to render. */
 const maxRows = 150;
@@ -30,39 +27,18 @@ const times: readonly { label: string; show: (at: number, before: number, start:
 ];
 
 /**
- * The run's events, newest last, with their times, and the lines that its agents wrote to `context.log` where they are asked
- * for. Shows the newest; a button shows older ones.
+ * The run's events with their times, newest last. A button adds the lines that the run's agents wrote to `context.log`.
+ * Shows the newest entries; a button shows older ones.
  */
 export function EventLog({ followed }: { followed: FollowedRun }) {
-  const [withLines, setWithLines] = useState(false);
-  const [lines, setLines] = useState<readonly LogLine[]>([]);
   const { record } = followed;
-  return (
-    <Entries
-      record={record}
-      entries={withLines ? withLogLines(record.events, lines) : record.events}
-      more={
-        <button type="button" aria-pressed={withLines} onClick={() => setWithLines(!withLines)}>
-          Log lines
-        </button>
-      }
-      note={withLines && <LogLines followed={followed} onLines={setLines} />}
-    />
-  );
-}
-
-interface EntriesProps {
-  readonly record: RunRecord;
-  readonly entries: readonly LogEntry[];
-  /** A button beside the filters. */
-  readonly more: ComponentChildren;
-  readonly note: ComponentChildren;
-}
-
-function Entries({ record, entries, more, note }: EntriesProps) {
   const [filter, setFilter] = useState(0);
   const [time, setTime] = useState(0);
   const [end, setEnd] = useState<number>();
+  const [withLines, setWithLines] = useState(false);
+  const diagnostics = useDiagnostics(followed, withLines);
+  const lines = withLines ? diagnostics.entries.value.filter(isLogLine) : [];
+  const entries = withLogLines(record.events, lines);
   const show = times[time]?.show ?? (() => '');
   const timeOf = (entry: LogEntry, before: LogEntry | undefined): string =>
     show(atOf(entry, record), before === undefined ? 0 : atOf(before, record), record.startTime);
@@ -78,15 +54,26 @@ function Entries({ record, entries, more, note }: EntriesProps) {
   }, [record.eventCount, end]);
   return (
     <>
-      <FilterBar
-        label="Kinds of events"
-        options={filters.map(({ label }) => label)}
-        selected={filter}
-        onSelect={setFilter}
-        more={more}
-      />
-      <FilterBar label="Times" options={times.map(({ label }) => label)} selected={time} onSelect={setTime} />
-      {note}
+      <FilterBar label="Kinds of events" options={filters} selected={filter} onSelect={setFilter}>
+        <button type="button" aria-pressed={withLines} onClick={() => setWithLines(!withLines)}>
+          Log lines
+        </button>
+      </FilterBar>
+      <FilterBar label="Times" options={times} selected={time} onSelect={setTime} />
+      {withLines && (
+        <DiagnosticsNote
+          diagnostics={diagnostics}
+          what="Lines of the log"
+          empty={
+            lines.length === 0 && (
+              <>
+                No lines. The server keeps what agents write to <code>context.log</code> where it captures content:{' '}
+                <code>--capture-content on</code>.
+              </>
+            )
+          }
+        />
+      )}
       {first > 0 && (
         <button type="button" class="quiet" onClick={() => setEnd(first)}>
           Older ({first})

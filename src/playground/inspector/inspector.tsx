@@ -7,16 +7,13 @@ import type { FollowedRun } from '../conversation/conversation.ts';
 import { CopyButton, StatusBadge } from '../elements/controls.tsx';
 import { formatDuration, formatNumber } from '../elements/format.ts';
 import { JsonView } from '../elements/json-view.tsx';
-import { lazily } from '../elements/lazily.tsx';
 import { EventLog } from './event-log.tsx';
+import { ModelCalls } from './model-calls.tsx';
+import { RequestList } from './request-list.tsx';
 import { RunAgainButton } from './run-again-button.tsx';
+import { SessionView } from './session-view.tsx';
 import { TimelineView } from './timeline.tsx';
-
-const RequestList = lazily(() => import('./request-list.tsx').then(({ RequestList }) => RequestList));
-
-const ModelCalls = lazily(() => import('./model-calls.tsx').then(({ ModelCalls }) => ModelCalls));
-const ToolList = lazily(() => import('./tool-list.tsx').then(({ ToolList }) => ToolList));
-const SessionView = lazily(() => import('./session-view.tsx').then(({ SessionView }) => SessionView));
+import { ToolList } from './tool-list.tsx';
 
 /** Details of the followed run. */
 export function Inspector() {
@@ -184,7 +181,7 @@ function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }) {
   };
   return (
     <>
-      <div class="tabs" role="tablist" aria-label={label} ref={list}>
+      <div class="tabs row" role="tablist" aria-label={label} ref={list}>
         {tabs.map(({ name }, index) => (
           <button
             key={name}

@@ -1,8 +1,7 @@
-import { useState } from 'preact/hooks';
 import type { Diagnostic, ModelCall } from '../../client/client.ts';
 import type { ModelMessage, ModelPart } from '../../schema/diagnostic.ts';
 import type { FollowedRun } from '../conversation/conversation.ts';
-import { Fold } from '../elements/controls.tsx';
+import { Fold, useNewest } from '../elements/controls.tsx';
 import { formatDuration, formatNumber } from '../elements/format.ts';
 import { JsonView, LongText } from '../elements/json-view.tsx';
 import { DiagnosticsNote, useDiagnostics } from './diagnostics.tsx';
@@ -16,9 +15,8 @@ const isCall = (one: Diagnostic): one is ModelCall => one.kind === 'model_call';
 /** The calls of models that the run's agents have reported: their figures, and on opening what each was told and answered. */
 export function ModelCalls({ followed }: { followed: FollowedRun }) {
   const diagnostics = useDiagnostics(followed);
-  const [shown, setShown] = useState(maxCalls);
   const calls = diagnostics.entries.value.filter(isCall);
-  const first = Math.max(0, calls.length - shown);
+  const { newest, first, older } = useNewest(calls, maxCalls);
   return (
     <>
       <DiagnosticsNote
@@ -32,13 +30,9 @@ export function ModelCalls({ followed }: { followed: FollowedRun }) {
           )
         }
       />
-      {first > 0 && (
-        <button type="button" class="quiet" onClick={() => setShown(shown + maxCalls)}>
-          Older ({first})
-        </button>
-      )}
+      {older}
       <ol class="model-calls lines">
-        {calls.slice(first).map((call, index) => (
+        {newest.map((call, index) => (
           <Call key={first + index} call={call} run_id={followed.record.run_id} />
         ))}
       </ol>
@@ -76,18 +70,18 @@ function Call({ call, run_id }: { call: ModelCall; run_id: string }) {
 const durationOf = ({ started_at, ended_at }: ModelCall): string =>
   formatDuration(Math.max(0, Date.parse(ended_at) - Date.parse(started_at)));
 
-/** `first token after 250 ms, 12 tokens in, 3 out`; what is not known is left out. */
+/** `first token after 250 ms, 12 tokens in, 3 out`, without the figures that are not known. */
 function figuresOf({
   response_time_to_first_chunk: first,
   usage_input_tokens: given,
   usage_output_tokens: answered,
 }: ModelCall): string {
   return [
-    first === undefined ? [] : [`first token after ${formatDuration(first * 1_000)}`],
-    given === undefined ? [] : [`${formatNumber(given)} tokens in`],
-    answered === undefined ? [] : [`${formatNumber(answered)} tokens out`],
+    first !== undefined && `first token after ${formatDuration(first * 1_000)}`,
+    given !== undefined && `${formatNumber(given)} tokens in`,
+    answered !== undefined && `${formatNumber(answered)} tokens out`,
   ]
-    .flat()
+    .filter(Boolean)
     .join(' · ');
 }
 
@@ -132,18 +126,14 @@ const maxPreview = 120;
 
 /** The messages of a model, each in a line that opens. What they say is text, and never HTML. */
 function ModelMessages({ heading, messages }: { heading: string; messages: readonly ModelMessage[] }) {
-  const [shown, setShown] = useState(maxMessages);
-  const first = Math.max(0, messages.length - shown);
+  const nameOf = (count: number): string => `${formatNumber(count)} earlier messages`;
+  const { newest, first, older } = useNewest(messages, maxMessages, nameOf);
   return (
     <section class="told" aria-label={heading}>
       <h3>{heading}</h3>
-      {first > 0 && (
-        <button type="button" class="quiet" onClick={() => setShown(shown + maxMessages)}>
-          {formatNumber(first)} earlier messages
-        </button>
-      )}
+      {older}
       <ol class="lines">
-        {messages.slice(first).map((message, index) => (
+        {newest.map((message, index) => (
           // The last one is what the model answers, or has answered.
           <Told key={first + index} message={message} isOpen={first + index === messages.length - 1} />
         ))}
@@ -153,16 +143,22 @@ function ModelMessages({ heading, messages }: { heading: string; messages: reado
 }
 
 function Told({ message, isOpen }: { message: ModelMessage; isOpen: boolean }) {
-  const [open, setOpen] = useState(isOpen);
   return (
     <li data-role={message.role}>
-      <details open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-        <summary class="entry">
-          <span class="type">{message.role}</span>
-          <span class="summary clip">{open ? '' : previewOf(message)}</span>
-        </summary>
-        {open && message.parts.map((part, index) => <Part key={index} part={part} />)}
-      </details>
+      <Fold
+        class="entry"
+        isOpen={isOpen}
+        summary={(open) => (
+          <>
+            <span class="type">{message.role}</span>
+            <span class="summary clip">{open ? '' : previewOf(message)}</span>
+          </>
+        )}
+      >
+        {message.parts.map((part, index) => (
+          <Part key={index} part={part} />
+        ))}
+      </Fold>
     </li>
   );
 }

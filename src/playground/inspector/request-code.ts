@@ -43,7 +43,7 @@ export function toTypeScript(request: HttpRequest): string {
   const { method, url, headers, body } = request;
   const options = [
     ...(method === 'GET' ? [] : [`  method: ${JSON.stringify(method)},`]),
-    ...(headers.length === 0 ? [] : [`  headers: ${indented(Object.fromEntries(headers))},`]),
+    ...(headers.length === 0 ? [] : [`  headers: ${indented(Object.fromEntries(headers), 2)},`]),
     ...(body === undefined ? [] : [`  body: ${typeScriptBody(body)},`]),
   ];
   const call = options.length === 0 ? '' : `, {\n${options.join('\n')}\n}`;
@@ -66,61 +66,34 @@ function typeScriptBody(body: string): string {
   const value = readJson(body)?.value;
   return value === undefined || body.includes('__proto__')
     ? JSON.stringify(body)
-    : `JSON.stringify(${indented(value)})`;
+    : `JSON.stringify(${indented(value, 2)})`;
 }
 
 /** The request as Python, with its standard library only; it prints the response as it arrives. */
-export function toPython({ method, url, headers, body }: HttpRequest): string {
-  const value = body === undefined || isLong(body) ? undefined : readJson(body)?.value;
-  const data =
-    body === undefined
-      ? undefined
-      : isLong(body)
-        ? `open("${bodyFile}", "rb").read()`
-        : value === undefined
-          ? `${JSON.stringify(body)}.encode()`
-          : `json.dumps(${pythonLiteral(value, '    ')}).encode()`;
-  return [
-    ...(value === undefined ? [] : ['import json']),
+export const toPython = ({ method, url, headers, body }: HttpRequest): string =>
+  [
     'import urllib.request',
     '',
     'request = urllib.request.Request(',
     `    ${JSON.stringify(url)},`,
     `    method=${JSON.stringify(method)},`,
-    `    headers=${pythonLiteral(Object.fromEntries(headers), '    ')},`,
-    ...(data === undefined ? [] : [`    data=${data},`]),
+    // Texts, and objects of texts, are the same in JSON and in Python.
+    `    headers=${indented(Object.fromEntries(headers), 4)},`,
+    ...(body === undefined ? [] : [`    data=${pythonBody(body)},`]),
     ')',
     'with urllib.request.urlopen(request) as response:',
     '    for line in response:',
     '        print(line.decode(), end="", flush=True)',
     '',
   ].join('\n');
+
+/** As JSON in a raw text, which is easy to change. Three quotes would end the text. */
+function pythonBody(body: string): string {
+  if (isLong(body)) return `open("${bodyFile}", "rb").read()`;
+  const value = readJson(body)?.value;
+  if (value === undefined) return `${JSON.stringify(body)}.encode()`;
+  return `r'''${indented(value, 4).replaceAll("''", "'\\u0027")}'''.encode()`;
 }
 
-const indented = (value: unknown): string => JSON.stringify(value, null, 2).replaceAll('\n', '\n  ');
-
-const pythonWords: Readonly<Record<string, string>> = { true: 'True', false: 'False', null: 'None' };
-
-/** A JSON value as Python writes it. Texts and numbers are the same in both languages. */
-function pythonLiteral(value: unknown, indent: string): string {
-  const inner = `${indent}    `;
-  const lines = (open: string, entries: readonly string[], close: string): string =>
-    entries.length === 0
-      ? open + close
-      : `${open}\n${entries.map((entry) => `${inner}${entry},\n`).join('')}${indent}${close}`;
-  if (Array.isArray(value)) {
-    return lines(
-      '[',
-      value.map((entry) => pythonLiteral(entry, inner)),
-      ']',
-    );
-  }
-  if (typeof value === 'object' && value !== null) {
-    const entries = Object.entries(value).map(
-      ([key, entry]) => `${JSON.stringify(key)}: ${pythonLiteral(entry, inner)}`,
-    );
-    return lines('{', entries, '}');
-  }
-  const json = JSON.stringify(value);
-  return pythonWords[json] ?? json;
-}
+const indented = (value: unknown, spaces: number): string =>
+  JSON.stringify(value, null, spaces).replaceAll('\n', `\n${' '.repeat(spaces)}`);

@@ -1,6 +1,6 @@
-import { useState } from 'preact/hooks';
 import { messageOf } from '../../core/json.ts';
 import { usePlayground } from '../app/playground.ts';
+import { useWork } from '../elements/use-work.ts';
 
 interface RunAgainProps {
   readonly run_id: string;
@@ -12,24 +12,18 @@ interface RunAgainProps {
 /** Makes a run that repeats this one up to an event, and opens it. */
 export function RunAgainButton({ run_id, after, label = 'Run again from here' }: RunAgainProps) {
   const { conversation } = usePlayground();
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const repeat = async (): Promise<void> => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      await conversation.repeat(run_id, after);
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
-    setBusy(false);
-  };
+  const { begin, busy, error } = useWork();
   return (
     <span class="run-again">
-      <button type="button" class="quiet" disabled={busy} onClick={() => void repeat()}>
+      <button
+        type="button"
+        class="quiet"
+        disabled={busy}
+        onClick={() => begin(() => conversation.repeat(run_id, after))}
+      >
         {label}
       </button>
-      <span role="status">{problem !== undefined && <span class="problem">{problem}</span>}</span>
+      <span role="status">{error !== undefined && <span class="problem">{messageOf(error)}</span>}</span>
     </span>
   );
 }

@@ -112,8 +112,8 @@ export class Histogram {
 }
 
 /**
- * Times of the events of a run that the page reads from the server's log. Changes of status, messages and calls
- * have the server's times. Other events have none: each comes as long after the last time of the server as it arrived after it.
+ * Times of the events of a run that the page reads from the server's log. Changes of status, messages and calls have the
+ * server's times. Any other event gets the time of the last event that has one, plus the time between the arrivals of the two.
  * That is exact for events that arrive live, and the earliest possible time for those of the past.
  */
 export class EventClock {
@@ -163,20 +163,11 @@ export type LogEntry = LoggedEvent | LogLine;
 
 export const isLogLine = (entry: LogEntry | Diagnostic): entry is LogLine => 'kind' in entry && entry.kind === 'log';
 
-/** Events with the lines of the agent's log in their places: each after the event that was the last one when it was written. */
+/** Events with the lines of the agents' logs in their places: a line comes after the event that was the last one when it was written. */
 export function withLogLines(events: readonly LoggedEvent[], lines: readonly LogLine[]): LogEntry[] {
-  const entries: LogEntry[] = [];
   const first = events[0]?.number ?? 1;
   // The page keeps the newest events only. Lines before them have no place.
-  let next = first === 1 ? 0 : lines.findIndex(({ at }) => at >= first);
-  if (next < 0) next = lines.length;
-  for (const event of events) {
-    for (; next < lines.length; next += 1) {
-      const line = lines[next];
-      if (line === undefined || line.at >= event.number) break;
-      entries.push(line);
-    }
-    entries.push(event);
-  }
-  return [...entries, ...lines.slice(next)];
+  const placed = first === 1 ? lines : lines.filter(({ at }) => at >= first);
+  const placeOf = (entry: LogEntry): number => (isLogLine(entry) ? entry.at : entry.number);
+  return [...events, ...placed].toSorted((a, b) => placeOf(a) - placeOf(b));
 }

@@ -19,7 +19,7 @@ interface SessionMessage {
 export interface SessionContent {
   readonly messages: readonly SessionMessage[];
   readonly earlier: number;
-  /** Undefined where it has none. */
+  /** Undefined for a session without a state. */
   readonly state: unknown;
 }
 

@@ -4,6 +4,7 @@ import { isFinal } from '../../core/run-state.ts';
 import type { Event, RunEvent } from '../../schema/event.ts';
 import { usePlayground } from '../app/playground.ts';
 import type { FollowedRun } from '../conversation/conversation.ts';
+import { useNewest } from '../elements/controls.tsx';
 import { formatDuration } from '../elements/format.ts';
 import type { LoggedEvent } from './run-record.ts';
 
@@ -125,17 +126,13 @@ export function TimelineView({ followed: { record } }: { followed: FollowedRun }
   const isLive = run !== undefined && !isFinal(run.status);
   // While the run goes on, its open spans grow with the clock.
   const end = isLive && now.value > 0 ? record.elapsed(performance.now()) : record.lastEventAt;
-  const first = Math.max(0, spans.length - maxSpans);
+  const { newest, first, older } = useNewest(spans, maxSpans);
   return (
     <>
       {spans.length === 0 && <p class="note">No events yet.</p>}
-      {first > 0 && (
-        <p class="note">
-          These are the last {maxSpans} of {spans.length} spans.
-        </p>
-      )}
+      {older}
       <ol class="timeline stack">
-        {spans.slice(first).map((span, index) => (
+        {newest.map((span, index) => (
           <Bar key={`${first + index}`} span={span} end={end} timed={record.createdHere || hasTime(span)} />
         ))}
       </ol>

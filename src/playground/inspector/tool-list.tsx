@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks';
 import { isFinal } from '../../core/run-state.ts';
 import { hasResult, isCallOnly, type OpenCall, toolChange, withoutResult } from '../../core/tool-calls.ts';
 import type { TrajectoryMetadata } from '../../schema/message.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { FollowedRun } from '../conversation/conversation.ts';
 import { StepLine } from '../conversation/steps.tsx';
+import { useNewest } from '../elements/controls.tsx';
 import { RunAgainButton } from './run-again-button.tsx';
 import type { LoggedEvent } from './run-record.ts';
 
@@ -62,9 +62,8 @@ const maxCalls = 100;
 
 /** The tools that the run has called: input, output or error, and the time that each took. */
 export function ToolList({ followed: { record } }: { followed: FollowedRun }) {
-  const [shown, setShown] = useState(maxCalls);
   const calls = toolListOf(record.events, record.run?.status, record.createdHere);
-  const first = Math.max(0, calls.length - shown);
+  const { newest, older } = useNewest(calls, maxCalls);
   return (
     <>
       {calls.length === 0 && (
@@ -72,13 +71,9 @@ export function ToolList({ followed: { record } }: { followed: FollowedRun }) {
           No tools. Agents show each call of a tool with <code>context.tool</code> or a trajectory.
         </p>
       )}
-      {first > 0 && (
-        <button type="button" class="quiet" onClick={() => setShown(shown + maxCalls)}>
-          Older ({first})
-        </button>
-      )}
+      {older}
       <ol class="steps tools stack">
-        {calls.slice(first).map(({ begun, step, running, time }) => (
+        {newest.map(({ begun, step, running, time }) => (
           <li key={begun}>
             <StepLine {...step} running={running} time={time} />
             <p class="note">

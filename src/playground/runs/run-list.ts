@@ -53,7 +53,7 @@ export const watchRunChanges = (client: Pick<Client, 'watchRuns'>): RunChanges =
     startWith(undefined),
     map(() => document.visibilityState === 'visible'),
     distinctUntilChanged(),
-    // A feed that begins and then fails each time counts as a failure: the pauses grow nevertheless.
+    // The pauses also grow where each feed begins well and fails soon after.
     switchMap((visible) => (visible ? feed(client).pipe(retry({ delay: pause })) : EMPTY)),
     share(),
   );

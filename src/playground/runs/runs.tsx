@@ -1,4 +1,4 @@
-import { useEffect, useId, useMemo, useState } from 'preact/hooks';
+import { useEffect, useId, useMemo } from 'preact/hooks';
 import type { Run, RunStatus } from '../../client/client.ts';
 import { reasonOf } from '../../client/client-error.ts';
 import { messageOf } from '../../core/json.ts';
@@ -9,6 +9,7 @@ import { usePlayground } from '../app/playground.ts';
 import type { Route } from '../app/router.ts';
 import { StatusBadge } from '../elements/controls.tsx';
 import { formatAge, formatDuration, formatExact, formatSpan, formatTime } from '../elements/format.ts';
+import { useWork } from '../elements/use-work.ts';
 import { RunList } from './run-list.ts';
 
 const statuses = Object.keys(transitions);
@@ -34,7 +35,13 @@ export function RunsTable() {
     <section class="page runs" aria-labelledby="runs-title">
       <div class="row">
         <h2 id="runs-title">Runs</h2>
-        <SearchBox value={search} onChange={(value) => router.replace({ search: value })} />
+        <input
+          type="search"
+          aria-label="Search the runs"
+          placeholder="Search input, error or id"
+          value={search}
+          onInput={({ currentTarget }) => router.replace({ search: currentTarget.value })}
+        />
         <Filter
           label="Agent"
           // An address may name an agent that the server no longer has.
@@ -78,23 +85,12 @@ function reasonForNone({ ofAgent, status, search }: Partial<Route>): string {
 
 interface FilterProps {
   readonly label: string;
+  readonly options: readonly string[];
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
-function SearchBox({ value, onChange }: Omit<FilterProps, 'label'>) {
-  return (
-    <input
-      type="search"
-      aria-label="Search the runs"
-      placeholder="Search input, error or id"
-      value={value}
-      onInput={({ currentTarget }) => onChange(currentTarget.value)}
-    />
-  );
-}
-
-function Filter({ label, options, value, onChange }: FilterProps & { readonly options: readonly string[] }) {
+function Filter({ label, options, value, onChange }: FilterProps) {
   const id = useId();
   return (
     <div class="row note">
@@ -178,24 +174,16 @@ function Duration({ run: { created_at, finished_at } }: { run: RunSummary }) {
 
 /** Loads the next page of older runs. A search looks only at loaded runs, and says so. */
 function Older({ list, count, search }: { list: RunList; count: number; search: string }) {
-  const [problem, setProblem] = useState<string>();
-  const load = async (): Promise<void> => {
-    try {
-      setProblem(undefined);
-      await list.loadOlder();
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
-  };
+  const { begin, error } = useWork();
   return (
     <footer class="row">
       {list.older.value !== undefined && (
-        <button type="button" onClick={() => void load()}>
+        <button type="button" onClick={() => begin(() => list.loadOlder())}>
           Load older runs
         </button>
       )}
       {search.trim() !== '' && <span class="note">Searched {count} loaded runs.</span>}
-      {problem !== undefined && <span class="problem">{problem}</span>}
+      {error !== undefined && <span class="problem">{messageOf(error)}</span>}
     </footer>
   );
 }
