@@ -5,6 +5,7 @@ import { usePlayground } from '../app/playground.ts';
 import { ScrollBox } from '../elements/controls.tsx';
 import { AgentClients } from './agent-clients.tsx';
 import { Composer } from './composer.tsx';
+import { ManifestView } from './manifest-view.tsx';
 import { Markdown } from './markdown.tsx';
 import { RunView } from './run-view.tsx';
 
@@ -50,7 +51,7 @@ export function Chat() {
         }}
       >
         <div class="column stack">
-          {agent !== undefined && <Manifest agent={agent} open={runs.length === 0} />}
+          {agent !== undefined && <ManifestView manifest={agent} open={runs.length === 0} />}
           {agent === undefined && catalog.agents.value !== undefined && (
             <p class="problem">This server has no agent {name}. Choose one from the list.</p>
           )}
@@ -67,41 +68,6 @@ export function Chat() {
       </ScrollBox>
       <Composer agent={name} manifest={agent} />
     </div>
-  );
-}
-
-/** The agent's description of itself. */
-function Manifest({ agent, open }: { agent: AgentManifest; open: boolean }) {
-  const { metadata = {} } = agent;
-  const facts: readonly (readonly [string, string | undefined])[] = [
-    ['Input', agent.input_content_types.join(', ')],
-    ['Output', agent.output_content_types.join(', ')],
-    ['Capabilities', metadata.capabilities?.map(({ name }) => name).join(', ')],
-    ['Domains', metadata.domains?.join(', ')],
-    ['Languages', metadata.natural_languages?.join(', ')],
-    ['Models', metadata.recommended_models?.join(', ')],
-    ['Dependencies', metadata.dependencies?.map(({ name }) => name).join(', ')],
-    ['Author', metadata.author?.name],
-    ['License', metadata.license],
-    ['Tags', metadata.tags?.join(', ')],
-  ];
-  return (
-    <details class="manifest" open={open}>
-      <summary class="row">
-        <strong>{agent.name}</strong>
-        <span class="note">{agent.description}</span>
-      </summary>
-      <dl>
-        {facts.map(([term, fact]) =>
-          fact === undefined || fact === '' ? null : (
-            <div key={term}>
-              <dt>{term}</dt>
-              <dd>{fact}</dd>
-            </div>
-          ),
-        )}
-      </dl>
-    </details>
   );
 }
 
