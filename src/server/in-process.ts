@@ -41,7 +41,7 @@ import { type Linked, linked } from '../core/timing.ts';
 import type { Access } from '../engine/access.ts';
 import { newId } from '../engine/ids.ts';
 import type { CursorOptions } from '../engine/log/cursor.ts';
-import { JsonSize } from '../http/limits/json-size.ts';
+import { checkJsonSize } from '../http/limits/json-size.ts';
 import type { HttpLimits } from '../http/limits/limits.ts';
 import { cursorIn, feedOf, listDiagnostics, listRuns, runOptions } from '../http/requests/run-requests.ts';
 import type { AgentManifest } from '../schema/agent.ts';
@@ -346,9 +346,8 @@ export class InProcess implements Rivulet {
   #received({ body, headers }: Begin): { body: unknown; headers: object } {
     const { bodyLimit, bodyValues } = this.#options.limits;
     const text = jsonOf(body);
-    const bytes = Buffer.from(text);
-    if (bytes.length > bodyLimit) throw fail('body_too_large');
-    new JsonSize(bodyValues).add(bytes);
+    if (Buffer.byteLength(text) > bodyLimit) throw fail('body_too_large');
+    checkJsonSize(text, bodyValues);
     const given = Object.entries(textsOf(headers)).map(([name, value]) => [name.toLowerCase(), value]);
     return { body: bodyIn(text), headers: Object.fromEntries(given) };
   }
