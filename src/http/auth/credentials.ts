@@ -85,8 +85,8 @@ export class Verifier {
     if (jwt !== undefined) this.#jwt = new JwtVerifier(jwt, { onProblem });
   }
 
-  /** Synchronous where no wait is needed. @throws RivuletError `auth_unavailable`, `rate_limited` */
-  verify(request: AuthRequest): Verdict | Promise<Verdict> {
+  /** @throws RivuletError `auth_unavailable`, `rate_limited`, or what the app's own scheme throws */
+  async verify(request: AuthRequest): Promise<Verdict> {
     const { headers, ip } = request;
     const token = tokenOf(headers);
     if (token?.startsWith('rvk_')) return this.#ring.verify(token);
@@ -108,7 +108,7 @@ export class Verifier {
    * Whether the credentials of a request that was let in still hold, for its open stream. Keys are looked up. Tokens, and
    * credentials of the app's own scheme, are verified again every minute, and tokens at their `exp`. What cannot be verified now holds.
    */
-  holds(request: AuthRequest, principal: Principal): boolean | Promise<boolean> {
+  async holds(request: AuthRequest, principal: Principal): Promise<boolean> {
     if (principal.kind === 'key') return this.#ring.holds(principal);
     const { headers } = request;
     const now = Date.now();

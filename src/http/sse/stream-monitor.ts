@@ -98,19 +98,16 @@ export class StreamMonitor {
   }
 
   /** Ends the streams whose requests do not pass: their credentials were withdrawn, or have expired. */
-  review(holds: (request: FastifyRequest) => boolean | Promise<boolean>): void {
+  review(holds: (request: FastifyRequest) => Promise<boolean>): void {
     for (const stream of this.#streams.all()) {
       if (stream.withdrawn) continue;
       const { request, raw } = stream.reply;
-      const settle = (isIn: boolean): void => {
-        if (isIn || raw.destroyed || raw.writableEnded) return;
+      void holds(request).then((isIn) => {
+        if (isIn || raw.destroyed || raw.writableEnded || stream.withdrawn) return;
         stream.withdrawn = true;
         this.#traffic.onStreamDropped('unauthenticated');
         stream.end(fail('unauthenticated', 'The credentials of this stream were withdrawn, or have expired'));
-      };
-      const held = holds(request);
-      if (held instanceof Promise) void held.then(settle);
-      else settle(held);
+      });
     }
   }
 
@@ -147,7 +144,7 @@ const reviewInterval = 1_000;
 export function reviewStreams(
   app: FastifyInstance,
   monitor: StreamMonitor,
-  holds: (request: FastifyRequest) => boolean | Promise<boolean>,
+  holds: (request: FastifyRequest) => Promise<boolean>,
 ): void {
   const timer = setInterval(() => monitor.review(holds), reviewInterval).unref();
   app.addHook('onClose', async () => clearInterval(timer));
