@@ -57,7 +57,7 @@ function errorFields(error: unknown, depth = 0): ErrorFields {
     type: text('type') ?? text('name') ?? typeof error,
     message: text('message') ?? '',
     stack: text('stack') ?? '',
-    ...(code !== undefined && { code }),
+    code,
     ...(cause !== undefined && depth < maxCauses && { cause: errorFields(cause, depth + 1) }),
   };
 }

@@ -166,14 +166,7 @@ function ownPrincipal({ id, tenant, scopes, agents, claims }: Omit<Principal, 'k
   if (typeof id !== 'string' || id === '' || !Array.isArray(scopes)) {
     throw new TypeError('authenticate: expected a principal with an id and a list of scopes');
   }
-  const principal: Principal = {
-    id,
-    kind: 'custom',
-    ...(tenant !== undefined && { tenant }),
-    scopes,
-    ...(agents !== undefined && { agents }),
-    ...(claims !== undefined && { claims }),
-  };
+  const principal: Principal = { id, kind: 'custom', tenant, scopes, agents, claims };
   if (canOwn(principal)) return principal;
   throw new TypeError(
     'authenticate: expected an id and a tenant of well-formed text, of at most 1,000 characters encoded',

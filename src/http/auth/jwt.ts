@@ -119,7 +119,7 @@ export class JwtVerifier {
       audience: typeof audience === 'string' ? audience : [...audience],
       clockTolerance,
       requiredClaims: ['exp', 'sub'],
-      ...(type !== undefined && { typ: type }),
+      typ: type,
     };
     try {
       return (await jwtVerify(token, this.#keys.find, options)).payload;

@@ -42,19 +42,11 @@ export async function listTasks(
   const statuses = status === undefined ? undefined : statusesOf[status];
   if (statuses?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
   const { runs, total, next } = await own.runsByStatusTime(
-    {
-      ...(agent !== undefined && { agent_name: agent }),
-      ...(contextId !== '' && { session_id: sessionIdFor(contextId) }),
-      ...(statuses !== undefined && { statuses }),
-      ...(since !== undefined && { since }),
-    },
+    { agent_name: agent, ...(contextId !== '' && { session_id: sessionIdFor(contextId) }), statuses, since },
     after,
     pageSize,
   );
-  const extent = {
-    includeArtifacts: asked.includeArtifacts ?? false,
-    ...(asked.historyLength !== undefined && { historyLength: asked.historyLength }),
-  };
+  const extent = { includeArtifacts: asked.includeArtifacts ?? false, historyLength: asked.historyLength };
   const listed = runs.map((run): StatusPosition => JSON.parse(run));
   const { found, last = next } = await own.page(listed, ({ run_id }) => tasks.readListed(own, run_id, extent));
   const nextPageToken = last === undefined ? '' : tokenOf(last);

@@ -222,4 +222,4 @@ function placeOf(cursor: string, end: number | undefined): Position {
 }
 
 /** How the frames of a request differ from those of others. */
-const formOf = ({ id, cursors }: Call): FrameForm => ({ ...(id !== undefined && { id }), ...(cursors && { cursors }) });
+const formOf = ({ id, cursors }: Call): FrameForm => ({ id, ...(cursors && { cursors }) });

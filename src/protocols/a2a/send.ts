@@ -45,7 +45,7 @@ export async function send(
     const input = [inputOf(message)];
     const request = requestOf(asked, contextId);
     const created = await own.create(
-      { agent_name: agent, input, ...(session_id !== undefined && { session_id }) },
+      { agent_name: agent, input, session_id },
       { ...options, request, ...(push !== undefined && { targets: [targetOf(push, contextId)] }) },
     );
     tasks.add(created.run, input, request);
@@ -71,11 +71,11 @@ function requestOf({ message, configuration, metadata, tenant }: SendMessageRequ
   const { acceptedOutputModes = [] } = configuration ?? {};
   return {
     protocol: 'a2a',
-    ...(contextId !== undefined && { conversation: contextId }),
+    conversation: contextId,
     metadata: {
       messageId,
-      ...(message.metadata !== undefined && { message: message.metadata }),
-      ...(metadata !== undefined && { request: metadata }),
+      message: message.metadata,
+      request: metadata,
       ...(acceptedOutputModes.length > 0 && { acceptedOutputModes }),
       ...(extensions.length > 0 && { extensions }),
       ...(referenceTaskIds.length > 0 && { referenceTaskIds }),
@@ -110,7 +110,7 @@ function replyOf({ await_request }: Pick<Run, 'await_request'>, message: SendMes
   const given = inputOf(message);
   if (await_request === undefined) return { message: given };
   const { id } = await_request;
-  return { ...(id !== undefined && { id }), message: saidYesOrNo(await_request, given) };
+  return { id, message: saidYesOrNo(await_request, given) };
 }
 
 /** People answer a question for a yes or a no with a word. */

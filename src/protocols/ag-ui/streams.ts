@@ -83,7 +83,7 @@ export class RunStreams {
     const { runId, threadId, protocolVersion } = posted.body;
     const known = (await own.findKey(scopeOf(posted.agent), keyOf(posted))) ?? (await answered(own, posted));
     if (known === undefined) throw fail('run_unknown', runId);
-    const run = { ...known, runId, threadId, ...(protocolVersion !== undefined && { protocolVersion }) };
+    const run = { ...known, runId, threadId, protocolVersion };
     return this.rest(reply, own, run, cursor);
   }
 
@@ -199,11 +199,7 @@ async function take(
     }
     if (question === undefined) throw fail('not_awaiting', run_id, 'past this question');
     const { channel = 'ag-ui', ...options } = optionsOf(posted);
-    await own.resume(
-      run_id,
-      { message, ...(question.id !== undefined && { id: question.id }) },
-      { ...options, channel },
-    );
+    await own.resume(run_id, { message, id: question.id }, { ...options, channel });
     return 'replies';
   } catch (error) {
     const isPast = error instanceof RivuletError && pastQuestion.has(error.kind);

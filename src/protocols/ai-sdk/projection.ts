@@ -190,13 +190,13 @@ const rivulet = (more: object): object => ({ rivulet: more });
 
 function citationChunk({ kind: _, url, title, ...rest }: { readonly [field: string]: unknown }, n: number): Chunk {
   if (typeof url !== 'string') {
-    return { type: 'data-citation', id: `e${n}`, data: { ...rest, ...(title !== undefined && { title }) } };
+    return { type: 'data-citation', id: `e${n}`, data: { ...rest, title } };
   }
   return {
     type: 'source-url',
     sourceId: `e${n}`,
     url,
-    ...(title !== undefined && { title }),
+    title,
     ...(Object.keys(rest).length > 0 && { providerMetadata: rivulet(rest) }),
   };
 }
@@ -261,11 +261,7 @@ function asked(open: Open, { status, usage, await_request }: Run, approvals: boo
 
 function questionInput(request: AwaitRequest): object {
   const { schema, expires_at } = request;
-  return {
-    message: questionText(request),
-    ...(schema !== undefined && { schema }),
-    ...(expires_at !== undefined && { expires_at }),
-  };
+  return { message: questionText(request), schema, expires_at };
 }
 
 /**

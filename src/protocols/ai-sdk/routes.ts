@@ -130,7 +130,7 @@ async function begin(own: Access, agent_name: string, chat: ChatRequest, options
   const prepare = async (cancels: boolean): Promise<void> => {
     if (session_id !== undefined && kept !== undefined) await followChat(own, session_id, kept, before, cancels);
   };
-  const run = { agent_name, input: [message], ...(session_id !== undefined && { session_id }) };
+  const run = { agent_name, input: [message], session_id };
   return own.create(run, { ...options, request, prepare });
 }
 

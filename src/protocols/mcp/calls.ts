@@ -107,7 +107,7 @@ export class Calls {
     }
     const call: Call = {
       id: request.id,
-      ...(meta.progressToken !== undefined && { token: meta.progressToken }),
+      token: meta.progressToken,
       modern: client.modern,
       asks: client.elicits && (client.modern || readsStreams(reply)),
       everyToken: meta['rivulet/progress'] === 'tokens',

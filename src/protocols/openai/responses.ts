@@ -117,7 +117,7 @@ async function begin(
   if (resumed !== undefined) return { ...resumed, isNew: false };
   if (previous !== undefined) checkPrevious(previous, model, answer?.call_id, options);
   const session_id = previous?.session_id ?? (conversation === undefined ? undefined : sessionIdFor(conversation));
-  const body = { agent_name: model, input: messages, ...(session_id !== undefined && { session_id }) };
+  const body = { agent_name: model, input: messages, session_id };
   return { ...(await own.create(body, { ...options, request })), isNew: true };
 }
 
