@@ -1,5 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import { KindGuard, type TSchema } from '@sinclair/typebox';
+import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import Fastify, {
   type FastifyBaseLogger,
@@ -129,20 +129,20 @@ async function host(
   const runtime = options.runtime === undefined ? await openRuntime(app, options) : localRuntime(options.runtime);
   // Registered first: if a later step fails, the runtime still closes its connections, or unlocks its file.
   if (isOwn) app.addHook('onClose', () => runtime.close());
-  const { engine, registry } = runtime;
-  const { publicUrl } = runtime.base;
+  const { engine, registry, quotas, secrets, traces } = runtime.host;
+  const { publicUrl, addresses } = runtime.host.base;
   const base = publicPath({ publicUrl }) ?? app.prefix;
   const url = serverUrl({ publicUrl, prefix: app.prefix });
   const address = () => ({ origin: originOf(app), prefix: app.prefix });
-  runtime.base.addresses.add(address);
-  app.addHook('onClose', async () => void runtime.base.addresses.delete(address));
+  addresses.add(address);
+  app.addHook('onClose', async () => void addresses.delete(address));
   const metrics = options.metrics ? await openMetrics(runtime, () => monitor.size) : undefined;
   app.addHook('onClose', async () => metrics?.close());
   const traffic = metrics?.traffic ?? unobserved;
   connections.report(traffic, lines);
   allowCloseCallbacks(app);
   dropStalledReaders(app, http.stalledAfter, traffic);
-  recordRequests(app, { traffic, lines, traces: runtime.traces });
+  recordRequests(app, { traffic, lines, traces });
   secure(app);
   forbidCaching(app);
   refuseForeign(app, { ...options, publicUrl });
@@ -150,13 +150,13 @@ async function host(
   const answerBelow = readRequests(app, http);
   await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
-  const { tickets, signatures, holds } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
+  const { tickets, signatures, holds } = await authenticate(app, options.auth, url, traffic, quotas);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
   if (holds !== undefined) reviewStreams(app, monitor, holds);
   const overload = shedRuns(app, http);
   new HeldReads({ limits: http, overload, most: mostHeld(http), traffic }).watch(app);
   // Without authentication, no caller is an owner.
-  if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
+  if (options.auth !== undefined) limitOwners(app, { engine, quotas, limits: http, monitor, traffic });
   refuseUnreadable(app);
   const responder = new Responder({ monitor, traffic, retry: http.retry });
   let stopping = false;
@@ -185,7 +185,7 @@ async function host(
   }
   await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
   const protocols = protocolAddresses(options.protocols);
-  await serveOwnApi(app, { access, responder, url, base, protocols, tickets, checkReady, secrets: runtime.secrets });
+  await serveOwnApi(app, { access, responder, url, base, protocols, tickets, checkReady, secrets });
   await serveProtocols(app, options.protocols, {
     access,
     responder,
@@ -249,9 +249,10 @@ async function serveOwnApi(app: FastifyInstance, options: OwnRoutes): Promise<vo
   if (secrets !== undefined) await webhookRoutes(typed, { ...options, secrets });
 }
 
-async function openMetrics({ engine, registry, storeKind }: LocalRuntime, openStreams: () => number): Promise<Metrics> {
+async function openMetrics({ host }: LocalRuntime, openStreams: () => number): Promise<Metrics> {
   // Only then: a server without metrics starts without prom-client.
   const { Metrics } = await import('../http/metrics/metrics.ts');
+  const { engine, registry, storeKind } = host;
   const isHosted = (name: string): boolean => registry.find(name) !== undefined;
   const brokenFiles = (): number => registry.broken;
   return new Metrics(engine, { version: version(), store: storeKind, isHosted, brokenFiles, openStreams });
@@ -388,24 +389,15 @@ const places: Record<string, string> = { params: 'path', querystring: 'query', h
 const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const isBody = httpPart === undefined || httpPart === 'body';
   const validate = compile(schema, isBody ? 'body' : (places[httpPart] ?? httpPart));
-  const isText = !isBody && Object.values<TSchema>(schema.properties).every(isPlainText);
   return (value: unknown) => {
     try {
       if (isBody) {
         if (value === undefined || value === null) throw fail('body_not_json', 'it is empty');
         return { value: validate(value) };
       }
-      if (isText) return { value: validate(value) };
       return { value: validate(Value.Convert(schema, Value.Default(schema, { ...Object(value) }))) };
     } catch (error) {
       return { error: error instanceof Error ? error : new Error(String(error)) };
     }
   };
 };
-
-/** Whether a value of a URL or a header needs neither conversion nor a default. */
-function isPlainText(property: TSchema): boolean {
-  if (KindGuard.IsUnion(property)) return property.anyOf.every(isPlainText);
-  const isText = KindGuard.IsString(property) || (KindGuard.IsLiteral(property) && typeof property.const === 'string');
-  return isText && property.default === undefined;
-}
