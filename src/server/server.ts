@@ -37,14 +37,14 @@ import { servePages } from '../http/pages/pages.ts';
 import { secure } from '../http/pages/security-headers.ts';
 import { named } from '../http/plugin-name.ts';
 import { recordRequests } from '../http/request-log.ts';
-import { type AccessOf, identifyCallers } from '../http/requests/caller.ts';
+import { identifyCallers } from '../http/requests/caller.ts';
 import { type AnswerBelow, handleError, refuseUnknown } from '../http/requests/errors.ts';
 import { readsStream } from '../http/requests/negotiation.ts';
 import { allowCloseCallbacks } from '../http/requests/once-closed.ts';
 import { readableUrl, refuseUnreadable } from '../http/requests/readable-path.ts';
 import { Responder } from '../http/requests/respond.ts';
 import { reportUnknownFields } from '../http/requests/unknown-fields.ts';
-import { type ServerUrl, serverUrl } from '../http/server-url.ts';
+import { serverUrl } from '../http/server-url.ts';
 import { reviewStreams, StreamMonitor } from '../http/sse/stream-monitor.ts';
 import { dropStalledReaders } from '../http/stalled-readers.ts';
 import { type TrafficObserver, unobserved } from '../http/traffic.ts';
@@ -54,7 +54,7 @@ import { againRoutes, eventRoutes, runRoutes, storedRunRoutes } from '../protoco
 import { sessionRoutes } from '../protocols/acp/sessions.ts';
 import { streamTicketRoutes } from '../protocols/acp/stream-tickets.ts';
 import { webhookRoutes } from '../protocols/acp/webhooks.ts';
-import type { ProtocolAddress } from '../protocols/protocol.ts';
+import type { ProtocolAddress, ProtocolOptions } from '../protocols/protocol.ts';
 import { protocolAddresses, type ServedProtocols, serveProtocols } from './protocols.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
 
@@ -223,11 +223,7 @@ async function executeRuns(
   await retry(() => runtime.startEngine(), { again }).catch(() => undefined);
 }
 
-interface OwnRoutes {
-  readonly access: AccessOf;
-  readonly responder: Responder;
-  readonly url: ServerUrl;
-  readonly base: string;
+interface OwnRoutes extends Pick<ProtocolOptions, 'access' | 'responder' | 'url' | 'base'> {
   readonly protocols: readonly ProtocolAddress[];
   readonly tickets: StreamTickets | undefined;
   readonly checkReady: () => Promise<void>;
@@ -253,9 +249,7 @@ async function openMetrics({ host }: LocalRuntime, openStreams: () => number): P
   // Only then: a server without metrics starts without prom-client.
   const { Metrics } = await import('../http/metrics/metrics.ts');
   const { engine, registry, storeKind } = host;
-  const isHosted = (name: string): boolean => registry.find(name) !== undefined;
-  const brokenFiles = (): number => registry.broken;
-  return new Metrics(engine, { version: version(), store: storeKind, isHosted, brokenFiles, openStreams });
+  return new Metrics(engine, registry, { version: version(), store: storeKind, openStreams });
 }
 
 /** Serves metrics at the server's own port, or at an address of their own from the start to the end of the server. */

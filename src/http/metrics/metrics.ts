@@ -1,5 +1,6 @@
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry as MetricRegistry } from 'prom-client';
 import { within } from '../../core/timing.ts';
+import type { Registry } from '../../engine/agents/registry.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { TrafficObserver } from '../traffic.ts';
 import { type EngineMetrics, metersOf } from './meters.ts';
@@ -12,8 +13,6 @@ export interface MetricsOptions {
   readonly version: string;
   /** The kind of store, such as `sqlite`. */
   readonly store: string;
-  readonly isHosted: (agent_name: string) => boolean;
-  readonly brokenFiles: () => number;
   readonly openStreams: () => number;
 }
 
@@ -24,16 +23,16 @@ const storeTimeout = 2_000;
 export class Metrics {
   readonly traffic: TrafficObserver;
   readonly #engine: Engine;
-  readonly #registry = new Registry();
+  readonly #registry = new MetricRegistry();
   readonly #ofEngine: readonly EngineMetrics[];
   #scrape: Promise<string> | undefined;
 
-  constructor(engine: Engine, { version, store, isHosted, brokenFiles, openStreams }: MetricsOptions) {
+  constructor(engine: Engine, agents: Registry, { version, store, openStreams }: MetricsOptions) {
     this.#engine = engine;
     const meters = metersOf(this.#registry);
     this.traffic = requestMetrics(meters, openStreams);
     this.#ofEngine = [
-      runMetrics(engine, meters, isHosted),
+      runMetrics(engine, meters, (name) => agents.find(name) !== undefined),
       stateMetrics(meters),
       storeMetrics(engine, meters, store),
       webhookMetrics(engine, meters),
@@ -41,7 +40,7 @@ export class Metrics {
     meters
       .gauge('build_info', 'The versions of Rivulet and Node, and the store.', ['version', 'store', 'node'])
       .set({ version, store, node: process.versions.node }, 1);
-    meters.asked('agent_files_broken', 'Files of agents that do not load.', brokenFiles);
+    meters.asked('agent_files_broken', 'Files of agents that do not load.', () => agents.broken);
   }
 
   get contentType(): string {
@@ -70,7 +69,7 @@ export class Metrics {
   }
 }
 
-let registry: Registry | undefined;
+let registry: MetricRegistry | undefined;
 
 /** Names that a Prometheus linter refuses: gauges that are called totals. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
@@ -79,9 +78,9 @@ const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
  * The metrics of the process: CPU, memory, garbage collection, delay of the event loop. All servers of a process share
  * them, because prom-client cannot stop what it has started to observe.
  */
-function processMetrics(): Registry {
+function processMetrics(): MetricRegistry {
   if (registry !== undefined) return registry;
-  registry = new Registry();
+  registry = new MetricRegistry();
   collectDefaultMetrics({ register: registry });
   for (const name of misnamed) registry.removeSingleMetric(name);
   return registry;

@@ -9,6 +9,7 @@ import type { RunHeaders } from '../../schema/api.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunDetails } from '../../schema/run.ts';
 import { isYesOrNo } from '../part-kinds.ts';
+import { reusedId } from '../replies.ts';
 import type { Turn } from '../turns.ts';
 import { createPushConfig, targetOf } from './push-configs.ts';
 import type { SendMessageRequest } from './request.ts';
@@ -52,10 +53,7 @@ export async function send(
     return created;
   } catch (error) {
     if (error instanceof RivuletError && namesPlaces.has(error.kind)) throw inItsWords(error);
-    const isReused = error instanceof RivuletError && error.kind === 'idempotency_key_reused';
-    if (!isReused || headers['idempotency-key'] !== undefined) throw error;
-    // The client knows no Idempotency-Key where it has sent none.
-    throw fail('validation_failed', 'message.messageId', 'came with another message before; send a new one for each');
+    throw reusedId(error, headers, 'message.messageId', 'came with another message before; send a new one for each');
   }
 }
 

@@ -10,6 +10,7 @@ import type { Event } from '../../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
 import { isYesOrNo, jsonIn, kindOf } from '../part-kinds.ts';
+import { codeOf } from '../replies.ts';
 
 /** A chunk of the UI message stream, with only the properties that every version of the AI SDK from 5 on accepts. */
 export interface Chunk {
@@ -324,11 +325,6 @@ function ended(open: Open, run: Run): Step {
     open: { ...before.open, settled: { status, ...(usage && { usage }), ...(cutOff && { finish_reason: cutOff }) } },
     chunks,
   };
-}
-
-/** The agent's own code of an error, where it has one. */
-function codeOf({ code, data }: NonNullable<Run['error']>): string {
-  return typeof data?.code === 'string' ? data.code : code;
 }
 
 /** The chunk at the end of a stream. Clients that count chunks would ask again without it, also after an error. */

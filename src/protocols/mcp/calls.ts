@@ -60,13 +60,13 @@ const pace = 100;
 /** Replies and calls have their keys here. */
 const keyScope = 'mcp';
 
-/** One request to call a tool, from its client. */
-export interface Calling {
+/** One request, with its client and its caller. */
+export interface Asked {
   readonly reply: FastifyReply;
   readonly own: Access;
   readonly client: Client;
   readonly headers: RunHeaders;
-  readonly request: RpcRequest;
+  readonly message: RpcRequest;
 }
 
 interface Answered {
@@ -94,11 +94,11 @@ export class Calls {
   }
 
   /** Begins a run, or goes on with one that has asked. */
-  async call(calling: Calling): Promise<FastifyReply> {
-    const { reply, own, client, request } = calling;
+  async call(asked: Asked): Promise<FastifyReply> {
+    const { reply, own, client, message } = asked;
     const eventId = lastEventIdIn(reply.request);
-    if (eventId !== undefined) return this.resume(reply, own, eventId, request.id);
-    const params = callIn(request);
+    if (eventId !== undefined) return this.resume(reply, own, eventId, message.id);
+    const params = callIn(message);
     const manifest = findTool(own, params.name);
     const meta = params._meta ?? {};
     if (client.modern) {
@@ -106,22 +106,22 @@ export class Calls {
       checkParamHeaders(headers, manifest.metadata?.tool?.input_schema ?? {}, params.arguments ?? {});
     }
     const call: Call = {
-      id: request.id,
+      id: message.id,
       token: meta.progressToken,
       modern: client.modern,
       asks: client.elicits && (client.modern || readsStreams(reply)),
       everyToken: meta['rivulet/progress'] === 'tokens',
     };
     const answered = { call, client, agent: manifest.name, tool: params.name };
-    if (params.requestState !== undefined) return this.#retry(calling, params, params.requestState, answered);
+    if (params.requestState !== undefined) return this.#retry(asked, params, params.requestState, answered);
     const run = runOf(manifest, params.arguments ?? {});
     this.#parts.responder.admit(own, 'stream');
     const isTask = client.tasks && manifest.metadata?.tool?.long_running === true;
-    const accepted = await own.create(run, { ...this.#optionsOf(calling, isTask), request: requestOf(params) });
+    const accepted = await own.create(run, { ...this.#optionsOf(asked, isTask), request: requestOf(params) });
     const { run_id, after: from } = accepted;
     if (!isTask) return this.#answer(reply, own, { ...answered, run_id, from });
     nameRun(reply, run_id);
-    return reply.send(resultOf(request.id, taskBegun(own, accepted.run)));
+    return reply.send(resultOf(message.id, taskBegun(own, accepted.run)));
   }
 
   /** The rest of a stream that broke, after the event that its client has. `id`: the id of the call, where the client repeats it. */
@@ -178,9 +178,9 @@ export class Calls {
     if (known !== undefined) await cancelOpen(own, known.run_id);
   }
 
-  #optionsOf({ client, headers, request }: Calling, isTask: boolean): RunOptions {
+  #optionsOf({ client, headers, message }: Asked, isTask: boolean): RunOptions {
     const { idempotency_key, ...options } = runOptions(headers);
-    const id = client.session === undefined ? undefined : callKey(client.session, request.id);
+    const id = client.session === undefined ? undefined : callKey(client.session, message.id);
     const key = idempotency_key ?? id;
     // To close the stream is to cancel the call, unless the client comes back with the id of its last event.
     const seconds = Math.max(minGrace, 2 * this.#parts.limits.retry) / 1_000;
@@ -197,7 +197,7 @@ export class Calls {
 
   /** A modern client repeats its call with the reply to what was asked. */
   async #retry(
-    { reply, own, request }: Calling,
+    { reply, own, message: { id } }: Asked,
     { inputResponses = {} }: CallParams,
     state: string,
     answered: Omit<Answered, 'run_id' | 'from'>,
@@ -222,7 +222,7 @@ export class Calls {
         inputRequests: { [question]: elicitOf(asked) },
         requestState: state,
       };
-      return reply.send(resultOf(request.id, result));
+      return reply.send(resultOf(id, result));
     };
     const input = inputResponses[question];
     if (!isReply(input)) return again();
@@ -232,7 +232,7 @@ export class Calls {
       if (!(await cancelOpen(own, run_id, question, notAnswered)))
         throw fail('not_awaiting', run_id, 'past this question');
       const result = failedResult(cancelledText(notAnswered), run_id);
-      return reply.send(resultOf(request.id, { resultType: 'complete', ...result }));
+      return reply.send(resultOf(id, { resultType: 'complete', ...result }));
     }
     this.#parts.responder.admit(own, 'stream');
     try {

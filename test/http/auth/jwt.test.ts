@@ -22,11 +22,8 @@ const now = (): number => Math.floor(Date.now() / 1_000);
 
 /** A verifier of the issuer's keys as they are now. */
 async function verifierOf(tokens: TokenIssuer, options: Partial<JwtOptions> = {}): Promise<JwtVerifier> {
-  const find = parseKeySet(JSON.stringify(await tokens.jwks()));
-  const verifier = new JwtVerifier(
-    { issuer, audience, jwks: 'unused', ...options },
-    { onProblem: () => {}, keySet: { find } },
-  );
+  const findKey = parseKeySet(JSON.stringify(await tokens.jwks()));
+  const verifier = new JwtVerifier({ issuer, audience, jwks: 'unused', ...options }, { onProblem: () => {}, findKey });
   onTestFinished(() => verifier.close());
   return verifier;
 }
@@ -202,7 +199,7 @@ describe('the keys of an issuer over HTTP', () => {
     const { state, url } = await serveKeys(tokens);
     const problems: Error[] = [];
     const keySet = new RemoteKeySet({ url, onChange: () => {}, onProblem: (error) => problems.push(error), ...times });
-    const verifier = new JwtVerifier({ issuer, audience, jwks: url }, { onProblem: () => {}, keySet });
+    const verifier = new JwtVerifier({ issuer, audience, jwks: url }, { onProblem: () => {}, findKey: keySet.find });
     onTestFinished(() => verifier.close());
     return { tokens, state, problems, verifier };
   }
