@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { lastValueFrom, type Observable } from 'rxjs';
 import { broken, ClientError } from '../client/client-error.ts';
 import { Events } from '../client/events.ts';
@@ -37,7 +36,7 @@ import {
 import { fail, RivuletError } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
 import { isFinal, isSettled } from '../core/run-state.ts';
-import { type Linked, linked } from '../core/timing.ts';
+import { giveWay, type Linked, linked } from '../core/timing.ts';
 import type { Access } from '../engine/access.ts';
 import { newId } from '../engine/ids.ts';
 import type { CursorOptions } from '../engine/log/cursor.ts';
@@ -64,8 +63,6 @@ export interface InProcessOptions {
 
 /** Milliseconds until a caller repeats a call that got 503. Servers send the same time as `Retry-After`. */
 const retryAfter = 1_000;
-/** Characters of events that a reader gets before other work gets a turn of the event loop. */
-const charsInARow = 64 * 1024;
 
 /** The open readers of a runtime. */
 interface Readers {
@@ -268,12 +265,10 @@ export class InProcess implements Rivulet {
     };
     let ended = cursor.exhausted;
     let gone = true;
-    let chars = 0;
     const numbered = function* (first: number, lines: readonly string[]): Generator<Numbered, void, undefined> {
       for (const [index, line] of lines.entries()) {
         const event: Event = JSON.parse(line);
         ended = 'run' in event && isEnd(event.run.status);
-        chars += line.length;
         yield { id: first + index, event };
       }
     };
@@ -282,9 +277,7 @@ export class InProcess implements Rivulet {
     try {
       for await (const { first, lines } of cursor) {
         yield numbered(first, lines);
-        if (chars < charsInARow) continue;
-        chars = 0;
-        await turn();
+        await giveWay();
       }
       signal.throwIfAborted();
       gone = false;

@@ -72,8 +72,8 @@ const [minute, day] = [60, 86_400];
 
 class OwnerLimits {
   readonly #options: OwnerLimitsOptions;
-  /** Of requests that create runs, of others, and of runs alone, for requests that are counted already. */
-  readonly #rated: Readonly<Record<'creating' | 'other' | 'runs', RatedRules>>;
+  readonly #requests: QuotaRule;
+  readonly #runs: QuotaRule;
   readonly #tokens: QuotaRule;
   /** By owner, the requests whose runs are not in the store yet: many may come at once. */
   readonly #starting = new Counts();
@@ -81,9 +81,8 @@ class OwnerLimits {
   constructor(options: OwnerLimitsOptions) {
     this.#options = options;
     const { requestsPerMinute, runsPerMinute, tokensPerDay } = options.limits;
-    const requests: QuotaRule = { name: 'requests', points: requestsPerMinute, window: minute };
-    const runs: QuotaRule = { name: 'runs', points: runsPerMinute, window: minute };
-    this.#rated = { creating: rated([requests, runs]), other: rated([requests]), runs: rated([runs]) };
+    this.#requests = { name: 'requests', points: requestsPerMinute, window: minute };
+    this.#runs = { name: 'runs', points: runsPerMinute, window: minute };
     this.#tokens = { name: 'tokens', points: tokensPerDay, window: day };
   }
 
@@ -96,10 +95,10 @@ class OwnerLimits {
       request.raw.destroy();
       return;
     }
-    const { rules, policy } = this.#rulesOf(work === 'creates', again);
+    const rules = this.#rulesOf(work === 'creates', again);
     const states = await Promise.all(rules.map((rule) => this.#options.quotas.take(rule, owner, 1)));
     if (states.length > 0) {
-      addTo(reply, 'ratelimit-policy', policy);
+      addTo(reply, 'ratelimit-policy', rules.map(policyOf).join(', '));
       addTo(reply, 'ratelimit', states.map(textOf).join(', '));
     }
     const refused = states.find(({ allowed }) => !allowed);
@@ -107,9 +106,9 @@ class OwnerLimits {
     if (work !== undefined) await this.#checkRuns(owner, request, reply);
   }
 
-  #rulesOf(creates: boolean, again: boolean): RatedRules {
-    if (!again) return this.#rated[creates ? 'creating' : 'other'];
-    return creates ? this.#rated.runs : noRules;
+  /** A request that is checked again has been counted already. */
+  #rulesOf(creates: boolean, again: boolean): QuotaRule[] {
+    return [...(again ? [] : [this.#requests]), ...(creates ? [this.#runs] : [])].filter(isOn);
   }
 
   /** @throws RivuletError `too_many_own_runs`, `quota_exceeded` */
@@ -161,23 +160,12 @@ const maxPoints = 1_000_000_000;
 
 const isOn = ({ points }: QuotaRule): boolean => points > 0;
 
-interface RatedRules {
-  readonly rules: readonly QuotaRule[];
-  /** As a field of draft-ietf-httpapi-ratelimit-headers-11, and so is `textOf`. */
-  readonly policy: string;
-}
-
-const noRules: RatedRules = { rules: [], policy: '' };
-
 /** Adds to a header that has a list: a request may be checked twice. */
 function addTo(reply: FastifyReply, name: string, value: string): void {
   const before = reply.getHeader(name);
   reply.header(name, before === undefined ? value : `${before}, ${value}`);
 }
 
-function rated(all: readonly QuotaRule[]): RatedRules {
-  const rules = all.filter(isOn);
-  return { rules, policy: rules.map(({ name, points, window }) => `"${name}";q=${points};w=${window}`).join(', ') };
-}
-
+// Both are items of the fields of draft-ietf-httpapi-ratelimit-headers-11.
+const policyOf = ({ name, points, window }: QuotaRule): string => `"${name}";q=${points};w=${window}`;
 const textOf = ({ rule, remaining, reset }: QuotaState): string => `"${rule.name}";r=${remaining};t=${reset}`;

@@ -56,7 +56,9 @@ export class Tasks {
 
   /** The task as it is now. @throws RivuletError `run_unknown`, `log_removed` */
   async read(own: Access, run_id: string, extent: TaskExtent): Promise<Task> {
-    return this.#in(own, await own.details(run_id), extent);
+    const run: RunDetails = JSON.parse(await own.details(run_id));
+    const task = this.#begun.get(run_id)?.task ?? conversationOf(run, await own.request(run_id));
+    return taskOf(task, run, run.input, extent);
   }
 
   /** The task of a list; undefined where it was deleted meanwhile, or where its log cannot be read: an error would hide all others. */
@@ -67,13 +69,6 @@ export class Tasks {
       if (error instanceof RivuletError && unreadable.has(error.kind)) return undefined;
       throw error;
     }
-  }
-
-  async #in(own: Access, details: string, extent: TaskExtent): Promise<Task> {
-    const run: RunDetails = JSON.parse(details);
-    const { run_id, input } = run;
-    const task = this.#begun.get(run_id)?.task ?? conversationOf(run, await own.request(run_id));
-    return taskOf(task, run, input, extent);
   }
 
   /** The task as of an event of its log, in time that grows with the number of the events before it. @throws as `read` */

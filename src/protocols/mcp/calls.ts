@@ -6,13 +6,12 @@ import type { AgentRequest } from '../../core/request.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import type { RunOptions } from '../../engine/runs/create.ts';
-import type { Signatures } from '../../http/auth/signatures.ts';
-import type { HttpLimits } from '../../http/limits/limits.ts';
 import { listsValue } from '../../http/requests/negotiation.ts';
-import { nameRun, type Responder, sendJson } from '../../http/requests/respond.ts';
+import { nameRun, sendJson } from '../../http/requests/respond.ts';
 import { lastEventIdIn, runOptions } from '../../http/requests/run-requests.ts';
 import { after, beginning } from '../../http/sse/projection.ts';
 import type { RunHeaders } from '../../schema/api.ts';
+import type { ProtocolOptions } from '../protocol.ts';
 import { cancelledText, cancelOpen, isPassed } from '../replies.ts';
 import { type Client, checkParamHeaders, olderVersions } from './client.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
@@ -79,18 +78,12 @@ interface Answered {
   readonly from: number;
 }
 
-export interface CallParts {
-  readonly responder: Responder;
-  readonly signatures: Signatures;
-  readonly limits: Pick<HttpLimits, 'retry'>;
-}
-
 /** Calls of tools: runs, and the replies to what they ask. */
 export class Calls {
-  readonly #parts: CallParts;
+  readonly #options: ProtocolOptions;
 
-  constructor(parts: CallParts) {
-    this.#parts = parts;
+  constructor(options: ProtocolOptions) {
+    this.#options = options;
   }
 
   /** Begins a run, or goes on with one that has asked. */
@@ -115,7 +108,7 @@ export class Calls {
     const answered = { call, client, agent: manifest.name, tool: params.name };
     if (params.requestState !== undefined) return this.#retry(asked, params, params.requestState, answered);
     const run = runOf(manifest, params.arguments ?? {});
-    this.#parts.responder.admit(own, 'stream');
+    this.#options.responder.admit(own, 'stream');
     const isTask = client.tasks && manifest.metadata?.tool?.long_running === true;
     const accepted = await own.create(run, { ...this.#optionsOf(asked, isTask), request: requestOf(params) });
     const { run_id, after: from } = accepted;
@@ -129,7 +122,7 @@ export class Calls {
     const { run_id, call, n } = placeIn(eventId);
     if (id !== undefined && id !== call.id) throw fail('cursor_invalid', 'Last-Event-ID', eventId.slice(0, 100));
     const agent = await own.check(run_id);
-    this.#parts.responder.admit(own, 'stream');
+    this.#options.responder.admit(own, 'stream');
     nameRun(reply, run_id);
     const tool = own.tools().find(({ name }) => name === agent)?.metadata?.tool?.name ?? agent;
     return this.#stream(
@@ -183,7 +176,7 @@ export class Calls {
     const id = client.session === undefined ? undefined : callKey(client.session, message.id);
     const key = idempotency_key ?? id;
     // To close the stream is to cancel the call, unless the client comes back with the id of its last event.
-    const seconds = Math.max(minGrace, 2 * this.#parts.limits.retry) / 1_000;
+    const seconds = Math.max(minGrace, 2 * this.#options.limits.retry) / 1_000;
     return {
       ...(client.modern && !isTask && { on_disconnect: `grace=${seconds}` as const }),
       ...options,
@@ -202,7 +195,7 @@ export class Calls {
     state: string,
     answered: Omit<Answered, 'run_id' | 'from'>,
   ): Promise<FastifyReply> {
-    const given = askedIn(this.#parts.signatures, state, answered.tool, own.principal);
+    const given = askedIn(this.#options.signatures, state, answered.tool, own.principal);
     if (given === undefined) {
       throw new RpcError(
         'invalidParams',
@@ -234,7 +227,7 @@ export class Calls {
       const result = failedResult(cancelledText(notAnswered), run_id);
       return reply.send(resultOf(id, { resultType: 'complete', ...result }));
     }
-    this.#parts.responder.admit(own, 'stream');
+    this.#options.responder.admit(own, 'stream');
     try {
       const { after } = await own.resume(run_id, { id: question, message }, key);
       return await this.#answer(reply, own, { ...answered, run_id, from: after });
@@ -247,7 +240,7 @@ export class Calls {
   /** As JSON, where the run settles soon and its client wants no progress; otherwise with a stream. */
   async #answer(reply: FastifyReply, own: Access, answered: Answered): Promise<FastifyReply> {
     const { run_id, call, from } = answered;
-    const { responder } = this.#parts;
+    const { responder } = this.#options;
     nameRun(reply, run_id);
     if (!call.asks) void cancelOnceAsked(own, run_id, from);
     const projection = mcpFrames(this.#projected(own, answered));
@@ -265,7 +258,7 @@ export class Calls {
   #stream(reply: FastifyReply, own: Access, answered: Answered, mode: 'run' | 'events'): Promise<FastifyReply> {
     const { run_id, call, from } = answered;
     const projected = this.#projected(own, answered);
-    return this.#parts.responder.project(reply, own, run_id, {
+    return this.#options.responder.project(reply, own, run_id, {
       projection: mcpFrames(projected),
       from: from === 0 ? beginning : { ...after(from), name: 'Last-Event-ID' },
       // An older client is asked within the stream, which goes on after its reply.
@@ -285,7 +278,7 @@ export class Calls {
       // Clients of earlier versions parse the data of each event.
       begins: client.modern || client.version === olderVersions[0],
       outputSchema: outputSchemaOf(own, agent),
-      stateOf: (asked) => requestState(this.#parts.signatures, asked, tool, own.principal),
+      stateOf: (asked) => requestState(this.#options.signatures, asked, tool, own.principal),
     };
   }
 }

@@ -10,7 +10,6 @@ import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../../sc
 import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
 import { kindOf } from '../part-kinds.ts';
 import { responseError } from './errors.ts';
-import { Frames } from './frames.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
 import { LinkPlaces } from './link-places.ts';
@@ -105,6 +104,33 @@ const start: ResponsesState = {
   cutOff: undefined,
   told: undefined,
 };
+
+/** The frames of one event. */
+class Frames {
+  readonly #n: number;
+  readonly #frames: string[];
+  readonly #first: number;
+
+  constructor(n: number, frames: string[]) {
+    this.#n = n;
+    this.#frames = frames;
+    this.#first = frames.length;
+  }
+
+  /** An event; `fields` is the JSON of its fields. */
+  add(type: string, fields: string): void {
+    this.#frames.push(`event: ${type}\ndata: {"type":"${type}",${fields},"sequence_number":${this.next}}\n\n`);
+  }
+
+  text(text: string): void {
+    this.#frames.push(text);
+  }
+
+  /** The number of the next frame. */
+  get next(): number {
+    return sequenceNumber(this.#n, this.#frames.length - this.#first);
+  }
+}
 
 /** One step of the projection. */
 interface Step {
