@@ -11,7 +11,7 @@ import { type Limits, parseLimits, type RunTtlByOwner } from '../engine/limits.t
 import { type HttpLimits, httpLimits } from '../http/limits/limits.ts';
 import { once } from '../http/once.ts';
 import { createFetch, type ForeignOptions } from '../http/outbound/remote-fetch.ts';
-import { type WebhookSecrets, webhookSecrets } from '../http/outbound/webhook-secrets.ts';
+import { WebhookSecrets } from '../http/outbound/webhook-secrets.ts';
 import { createSend, webhookProblem } from '../http/outbound/webhook-send.ts';
 import { version } from '../http/version.ts';
 import { pushForm, pushFormName } from '../protocols/a2a/push-form.ts';
@@ -156,7 +156,8 @@ export class LocalRuntime extends InProcess implements Runtime {
     const { store, quotas = new OwnCounters() } = await backendOf(options, (text, err) =>
       log.warn(err === undefined ? {} : { err }, text),
     );
-    const secrets = webhookSecrets(options.webhooks?.secrets);
+    const { secrets: masters = [] } = options.webhooks ?? {};
+    const secrets = masters.length === 0 ? undefined : new WebhookSecrets(masters);
     const problemOf = (url: string) => webhookProblem(url, foreign.allowNetworks);
     checkWebhooks(registry, secrets === undefined ? undefined : problemOf);
     const base: Base = { publicUrl, addresses: new Set() };
