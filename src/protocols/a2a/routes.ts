@@ -13,7 +13,6 @@ import { sendRestError } from './errors.ts';
 import { jsonRpcRoutes } from './json-rpc.ts';
 import { manifestOf, type Service } from './operations.ts';
 import { restRoutes } from './rest.ts';
-import { Tasks } from './stored-tasks.ts';
 
 /** A2A: an agent is an address with a card, a run is a task. */
 export const a2aRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
@@ -21,7 +20,6 @@ export const a2aRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app,
   answerErrors(app, options, sendRestError);
   const service: Service = {
     responder,
-    tasks: new Tasks(),
     extendedCard: async ({ own, agent, reply }) => {
       if (options.credentials.length === 0) {
         throw fail('operation_unsupported', 'The agent card has all: this server has no extended one');

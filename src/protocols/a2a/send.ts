@@ -13,8 +13,13 @@ import { reusedId } from '../replies.ts';
 import type { Turn } from '../turns.ts';
 import { createPushConfig, targetOf } from './push-configs.ts';
 import type { SendMessageRequest } from './request.ts';
-import type { Tasks } from './stored-tasks.ts';
+import { type BegunTask, conversationOf, findTask } from './stored-tasks.ts';
 import { inputOf } from './task-parts.ts';
+
+/** `begun`: of a task that the message has made. */
+interface SentTurn extends Turn {
+  readonly begun?: BegunTask;
+}
 
 /**
  * Creates a run with a message, or answers the question of the one that the message names. A message that comes again,
@@ -23,11 +28,10 @@ import { inputOf } from './task-parts.ts';
  */
 export async function send(
   own: Access,
-  tasks: Tasks,
   agent: string,
   asked: SendMessageRequest,
   headers: RunHeaders,
-): Promise<Turn> {
+): Promise<SentTurn> {
   const { message, configuration: { acceptedOutputModes = [], taskPushNotificationConfig: push } = {} } = asked;
   const { messageId } = message;
   const contextId = message.contextId || undefined;
@@ -40,7 +44,7 @@ export async function send(
   };
   try {
     if (taskId !== undefined) {
-      return await answer(own, await tasks.find(own, agent, taskId), asked, session_id, options);
+      return await answer(own, await findTask(own, agent, taskId), asked, session_id, options);
     }
     await checkModes(own, agent, acceptedOutputModes);
     const input = [inputOf(message)];
@@ -49,8 +53,7 @@ export async function send(
       { agent_name: agent, input, session_id },
       { ...options, request, ...(push !== undefined && { targets: [targetOf(push, contextId)] }) },
     );
-    tasks.add(created.run, input, request);
-    return created;
+    return { ...created, begun: { task: conversationOf(JSON.parse(created.run), request), input } };
   } catch (error) {
     if (error instanceof RivuletError && namesPlaces.has(error.kind)) throw inItsWords(error);
     throw reusedId(error, headers, 'message.messageId', 'came with another message before; send a new one for each');
