@@ -142,7 +142,7 @@ interface Step {
 /** The projection of a run whose answers repeat an `Echo`. */
 export const responsesProjection = (echo: Echo): Projection<ResponsesState> => ({
   start,
-  shared: true,
+  shared: false,
   project(state, line, n, frames) {
     const token = insideToken(line);
     // Nearly every event is a token of an open message. It makes no new state, which would take as long as the frame.
