@@ -230,7 +230,7 @@ interface OwnRoutes extends Pick<ProtocolOptions, 'access' | 'responder' | 'url'
   readonly secrets: WebhookSecrets | undefined;
 }
 
-/** The server's own API. The routes are called, not registered: a context for each would take a third of the start. */
+/** The server's own API. The routes are called, not registered, so that the start makes no context for each. */
 async function serveOwnApi(app: FastifyInstance, options: OwnRoutes): Promise<void> {
   const { secrets } = options;
   const typed = app.withTypeProvider<TypeBoxTypeProvider>();

@@ -64,7 +64,7 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
 
 /**
  * Milliseconds that a refusal takes on a connection whose request before was refused as well. A client that goes on
- * without a pause would otherwise take the time of all others: a refusal costs the server as much as many a request.
+ * without a pause would otherwise take the time of all others.
  */
 const pause = 1_000;
 /** Seconds. */

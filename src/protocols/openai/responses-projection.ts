@@ -145,7 +145,7 @@ export const responsesProjection = (echo: Echo): Projection<ResponsesState> => (
   shared: false,
   project(state, line, n, frames) {
     const token = insideToken(line);
-    // Nearly every event is a token of an open message. It makes no new state, which would take as long as the frame.
+    // Nearly every event is a token of an open message. It makes no new state.
     if (token !== undefined && state.open !== undefined) {
       frames.push(delta(state.open, token, sequenceNumber(n, 0)));
       state.open.text.add(n, token);
