@@ -141,12 +141,6 @@ export class Verifier {
     }
   }
 
-  /** Looks at the files now, instead of within seconds. */
-  reload(): void {
-    this.#file?.check();
-    this.#jwt?.reload();
-  }
-
   close(): void {
     this.#file?.close();
     this.#jwt?.close();

@@ -51,7 +51,7 @@ interface Known {
 export class JwtVerifier {
   readonly #options: JwtOptions;
   readonly #findKey: FindKey;
-  readonly #file: Pick<WatchedFile<unknown>, 'check' | 'close'> | undefined;
+  readonly #file: Pick<WatchedFile<unknown>, 'close'> | undefined;
   readonly #cache = new LRUCache<string, Known>({ max: maxCached });
 
   /** @throws Error that names a wrong option, or the file that cannot be used */
@@ -134,11 +134,6 @@ export class JwtVerifier {
       }
       throw error;
     }
-  }
-
-  /** Looks at the file of keys now. */
-  reload(): void {
-    this.#file?.check();
   }
 
   close(): void {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { CompactSign, exportSPKI, SignJWT } from 'jose';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseKeySet, RemoteKeySet } from '../../../src/http/auth/jwks.ts';
 import { type JwtOptions, JwtVerifier } from '../../../src/http/auth/jwt.ts';
 import { endless, listenAs, trickle } from '../../support/hostile-servers.ts';
@@ -291,6 +291,8 @@ describe('the keys of an issuer over HTTP', () => {
     onTestFinished(() => rmSync(join(path, '..'), { recursive: true }));
     const tokens = await issuerWithKey();
     writeFileSync(path, JSON.stringify(await tokens.jwks()));
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
     const verifier = new JwtVerifier({ issuer, audience, jwks: path }, { onProblem: () => {} });
     onTestFinished(() => verifier.close());
     const old = await tokens.sign();
@@ -298,7 +300,7 @@ describe('the keys of an issuer over HTTP', () => {
     tokens.dropKey();
     await tokens.addKey('second');
     writeFileSync(path, JSON.stringify(await tokens.jwks()));
-    verifier.reload();
+    vi.advanceTimersByTime(4_000);
     expect(await verifier.verify(await tokens.sign())).toBeDefined();
     // Known tokens are forgotten with the keys.
     expect(verifier.known(old)).toBeUndefined();
