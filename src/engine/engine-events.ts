@@ -33,7 +33,7 @@ export interface EndedRun {
 }
 
 /** `retried`: another attempt follows. `failed`: none does. */
-export type DeliveryOutcome = 'delivered' | 'retried' | 'failed';
+type DeliveryOutcome = 'delivered' | 'retried' | 'failed';
 
 /** A URL that gets no more webhooks of an owner, because all attempts since a time have failed. */
 interface SwitchedOffUrl extends UrlFailures {

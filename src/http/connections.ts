@@ -21,7 +21,7 @@ interface Connection {
   idleSince: number;
 }
 
-/** The connections of a server, with their open requests. Costs one listener a request. */
+/** The connections of a server, with their open requests. */
 export class Connections {
   readonly #server: Server;
   readonly #all = new UnorderedSet<Connection>();

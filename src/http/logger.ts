@@ -6,8 +6,8 @@ type LoggerOptions = Exclude<FastifyServerOptions['logger'], boolean | undefined
 const redacted = (): string => '[redacted]';
 
 /**
- * Fields that may hold secrets, for apps that log objects of their own. As serializers they cost nothing in a line
- * without such a field; pino's `redact` would take as long as the line itself.
+ * Fields that may hold secrets, for apps that log objects of their own. They are serializers, which pino calls only for a
+ * line with such a field; its `redact` looks at each line.
  */
 const secrets = ['headers', 'authorization', 'cookie', 'x-api-key', 'secret', 'token', 'password'];
 
@@ -57,7 +57,7 @@ function errorFields(error: unknown, depth = 0): ErrorFields {
     type: text('type') ?? text('name') ?? typeof error,
     message: text('message') ?? '',
     stack: text('stack') ?? '',
-    ...(code !== undefined && { code }),
+    code,
     ...(cause !== undefined && depth < maxCauses && { cause: errorFields(cause, depth + 1) }),
   };
 }

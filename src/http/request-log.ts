@@ -61,7 +61,7 @@ export function recordRequests(app: FastifyInstance, { traffic, lines, traces }:
     onceClosed(reply, () => {
       const seconds = (performance.now() - began) / 1000;
       observe(traffic, request, reply, seconds);
-      if (lines !== undefined) log(lines, request, reply, { seconds, span });
+      if (lines !== undefined) log(lines, request, reply, seconds, span);
     });
     next();
   });
@@ -77,16 +77,12 @@ function observe(traffic: TrafficObserver, request: FastifyRequest, reply: Fasti
   if (refusal !== undefined && refusals.has(refusal)) traffic.onRefused(refusal);
 }
 
-interface Measured {
-  readonly seconds: number;
-  readonly span: SpanIds | undefined;
-}
-
 function log(
   lines: FastifyBaseLogger,
   request: FastifyRequest,
   reply: FastifyReply,
-  { seconds, span }: Measured,
+  seconds: number,
+  span: SpanIds | undefined,
 ): void {
   const { method, routeOptions, ip, principal } = request;
   const { raw, refusal, streamMode } = reply;

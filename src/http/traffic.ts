@@ -7,10 +7,10 @@ export type StreamMode = 'run' | 'events' | 'runs';
  * Why the server ended a stream: its client did not read, too many were open, its credentials hold no more, or the server
  * stopped. `stalled` counts other answers as well.
  */
-export type DropReason = 'stalled' | 'limit' | 'stopping' | 'unauthenticated';
+type DropReason = 'stalled' | 'limit' | 'stopping' | 'unauthenticated';
 
 /** A request whose response is complete, or whose client has left. */
-export interface ClosedRequest {
+interface ClosedRequest {
   readonly method: string;
   /** The pattern of the route; undefined where none matched. */
   readonly route: string | undefined;

@@ -1,7 +1,7 @@
 import { isObject } from '../core/json.ts';
 import { isProse } from '../core/media-types.ts';
 import { textOf } from '../core/parts.ts';
-import { JsonSize } from '../http/limits/json-size.ts';
+import { checkJsonSize } from '../http/limits/json-size.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
 import type { AwaitRequest } from '../schema/run.ts';
 
@@ -54,7 +54,7 @@ const maxValues = 20_000;
  */
 export function jsonIn(text: string): { readonly value: unknown } | undefined {
   try {
-    new JsonSize(maxValues).add(Buffer.from(text));
+    checkJsonSize(text, maxValues);
     return { value: JSON.parse(text) };
   } catch {
     return undefined;

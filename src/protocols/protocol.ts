@@ -39,11 +39,6 @@ export interface ProtocolAddress {
   readonly path: string;
 }
 
-/** What the routes of a protocol outside of its prefix are given: `home` is that prefix. */
-export interface RootOptions extends Omit<ProtocolOptions, 'prefix'> {
-  readonly home: string;
-}
-
 /** Answers errors of a protocol's routes in its own words, and requests below its prefix that match none of them. */
 export function answerErrors(
   app: FastifyInstance,

@@ -1,6 +1,8 @@
-import { RivuletError } from '../core/errors.ts';
+import { fail, RivuletError } from '../core/errors.ts';
 import { cut } from '../core/json.ts';
 import type { Access } from '../engine/access.ts';
+import type { RunHeaders } from '../schema/api.ts';
+import type { ErrorBody } from '../schema/error.ts';
 
 /** Errors that mean that a run does not await this reply any more, or has ended. */
 const passed = new Set<string>(['not_awaiting', 'question_mismatch', 'already_final']);
@@ -32,6 +34,15 @@ export function atPlace(error: unknown, place: string): unknown {
   if (!(error instanceof RivuletError && error.kind === 'validation_failed')) return error;
   return new RivuletError(error.kind, error.message.replace(inReply, place));
 }
+
+/** An error of a client that has used the id of an earlier request. The client knows no Idempotency-Key where it has sent none. */
+export function reusedId(error: unknown, headers: RunHeaders, field: string, advice: string): unknown {
+  const isReused = error instanceof RivuletError && error.kind === 'idempotency_key_reused';
+  return isReused && headers['idempotency-key'] === undefined ? fail('validation_failed', field, advice) : error;
+}
+
+/** The code of a failed run: its agent's own, where it has one. */
+export const codeOf = ({ code, data }: ErrorBody): string => (typeof data?.code === 'string' ? data.code : code);
 
 /** What a client shows of a cancelled run. */
 export const cancelledText = (reason?: string): string =>

@@ -3,24 +3,14 @@ import { uuidPattern } from '../schema/formats.ts';
 // Ids that clients of other protocols hold. They are functions of a run and a number, such as that of an event: all nodes
 // agree on them, and nothing is stored for them.
 
-interface RunPlace {
-  readonly run_id: string;
-  /** Undefined for an id without a number. */
-  readonly n: number | undefined;
-}
-
-export interface RunPlaceIds {
-  of(run_id: string, n?: number | string): string;
-  /** What an id says; undefined for a text that `of` does not make. */
-  in(id: string): RunPlace | undefined;
-}
-
 /** Ids such as `call_<run_id>_7`: a prefix, the run, and perhaps a separator and a number. */
-export function runPlaceIds(prefix: string, separator: string): RunPlaceIds {
+export function runPlaceIds(prefix: string, separator: string) {
   const pattern = new RegExp(`^${prefix}(${uuidPattern})(?:[${separator}](0|[1-9]\\d{0,9}))?$`);
   return {
-    of: (run_id, n) => (n === undefined ? `${prefix}${run_id}` : `${prefix}${run_id}${separator}${n}`),
-    in(id) {
+    of: (run_id: string, n?: number | string): string =>
+      n === undefined ? `${prefix}${run_id}` : `${prefix}${run_id}${separator}${n}`,
+    /** What an id says; undefined for a text that `of` does not make. `n` is undefined for an id without a number. */
+    in(id: string) {
       const [, run_id, n] = pattern.exec(id) ?? [];
       return run_id === undefined ? undefined : { run_id, n: n === undefined ? undefined : Number(n) };
     },

@@ -1,9 +1,8 @@
-import type { Static, TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { pathOf } from '../client/http.ts';
 import { fail } from '../core/errors.ts';
 import { parsedWithout, reasonOf } from '../core/json.ts';
-import { compile, type Validator } from '../core/validate.ts';
+import { compile } from '../core/validate.ts';
 import {
   AgentsQuery,
   ResourceParams,
@@ -18,25 +17,16 @@ import {
 
 // The checks of calls within this process: those that a server makes of requests.
 
-/** Compiled when it is first needed: a runtime that only serves never needs its own. */
-function checked<S extends TSchema>(schema: S, where: string): Validator<Static<S>> {
-  let check: Validator<Static<S>> | undefined;
-  return (value) => {
-    check ??= compile(schema, where);
-    return check(value);
-  };
-}
-
 export const checks = {
-  create: checked(RunCreateRequest, 'body'),
-  resume: checked(RunResumeRequest, 'body'),
-  again: checked(RunAgainRequest, 'body'),
-  headers: checked(RunHeaders, 'headers'),
-  run: checked(RunParams, 'path'),
-  session: checked(SessionParams, 'path'),
-  resource: checked(ResourceParams, 'path'),
-  runs: checked(RunsQuery, 'query'),
-  agents: checked(AgentsQuery, 'query'),
+  create: compile(RunCreateRequest, 'body'),
+  resume: compile(RunResumeRequest, 'body'),
+  again: compile(RunAgainRequest, 'body'),
+  headers: compile(RunHeaders, 'headers'),
+  run: compile(RunParams, 'path'),
+  session: compile(SessionParams, 'path'),
+  resource: compile(ResourceParams, 'path'),
+  runs: compile(RunsQuery, 'query'),
+  agents: compile(AgentsQuery, 'query'),
 };
 
 export function runIn(run_id: string): string {

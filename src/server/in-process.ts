@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { lastValueFrom, type Observable } from 'rxjs';
 import { broken, ClientError } from '../client/client-error.ts';
 import { Events } from '../client/events.ts';
@@ -37,11 +36,11 @@ import {
 import { fail, RivuletError } from '../core/errors.ts';
 import type { Principal } from '../core/principal.ts';
 import { isFinal, isSettled } from '../core/run-state.ts';
-import { type Linked, linked } from '../core/timing.ts';
+import { giveWay, type Linked, linked } from '../core/timing.ts';
 import type { Access } from '../engine/access.ts';
 import { newId } from '../engine/ids.ts';
 import type { CursorOptions } from '../engine/log/cursor.ts';
-import { JsonSize } from '../http/limits/json-size.ts';
+import { checkJsonSize } from '../http/limits/json-size.ts';
 import type { HttpLimits } from '../http/limits/limits.ts';
 import { cursorIn, feedOf, listDiagnostics, listRuns, runOptions } from '../http/requests/run-requests.ts';
 import type { AgentManifest } from '../schema/agent.ts';
@@ -64,8 +63,6 @@ export interface InProcessOptions {
 
 /** Milliseconds until a caller repeats a call that got 503. Servers send the same time as `Retry-After`. */
 const retryAfter = 1_000;
-/** Characters of events that a reader gets before other work gets a turn of the event loop. */
-const charsInARow = 64 * 1024;
 
 /** The open readers of a runtime. */
 interface Readers {
@@ -268,12 +265,10 @@ export class InProcess implements Rivulet {
     };
     let ended = cursor.exhausted;
     let gone = true;
-    let chars = 0;
     const numbered = function* (first: number, lines: readonly string[]): Generator<Numbered, void, undefined> {
       for (const [index, line] of lines.entries()) {
         const event: Event = JSON.parse(line);
         ended = 'run' in event && isEnd(event.run.status);
-        chars += line.length;
         yield { id: first + index, event };
       }
     };
@@ -282,9 +277,7 @@ export class InProcess implements Rivulet {
     try {
       for await (const { first, lines } of cursor) {
         yield numbered(first, lines);
-        if (chars < charsInARow) continue;
-        chars = 0;
-        await turn();
+        await giveWay();
       }
       signal.throwIfAborted();
       gone = false;
@@ -346,9 +339,8 @@ export class InProcess implements Rivulet {
   #received({ body, headers }: Begin): { body: unknown; headers: object } {
     const { bodyLimit, bodyValues } = this.#options.limits;
     const text = jsonOf(body);
-    const bytes = Buffer.from(text);
-    if (bytes.length > bodyLimit) throw fail('body_too_large');
-    new JsonSize(bodyValues).add(bytes);
+    if (Buffer.byteLength(text) > bodyLimit) throw fail('body_too_large');
+    checkJsonSize(text, bodyValues);
     const given = Object.entries(textsOf(headers)).map(([name, value]) => [name.toLowerCase(), value]);
     return { body: bodyIn(text), headers: Object.fromEntries(given) };
   }

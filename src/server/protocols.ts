@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { named } from '../http/plugin-name.ts';
-import type { ProtocolAddress, ProtocolOptions, RootOptions } from '../protocols/protocol.ts';
+import type { ProtocolAddress, ProtocolOptions } from '../protocols/protocol.ts';
 
 interface Protocol {
   /** Where it is served, unless the options say otherwise. */
@@ -11,7 +11,7 @@ interface Protocol {
   /** Imported only where it is served: the others cost a start nothing. */
   readonly load: () => Promise<FastifyPluginAsync<ProtocolOptions>>;
   /** Routes whose addresses the protocol fixes, outside of its prefix. */
-  readonly loadRoot?: () => Promise<FastifyPluginAsync<RootOptions>>;
+  readonly loadRoot?: () => Promise<FastifyPluginAsync<ProtocolOptions>>;
 }
 
 const protocols = {
@@ -106,7 +106,10 @@ export const loadProtocols = async (served?: ServedProtocols) =>
     })),
   );
 
-/** Serves protocols beside the server's own, each a reader of the same logs. */
+/**
+ * Serves protocols beside the server's own, each a reader of the same logs.
+ * @throws Error that names a prefix at which the same routes would be there twice
+ */
 export async function serveProtocols(
   app: FastifyInstance,
   served: ServedProtocols | undefined,
@@ -117,25 +120,13 @@ export async function serveProtocols(
     try {
       await app.register(named(routes, name), { ...options, prefix });
     } catch (error) {
-      const others = registered.filter((other) => other.prefix === prefix);
-      throw sharedRoutes(error, { name, prefix, others: others.map((other) => other.name) });
+      const others = registered.filter((other) => other.prefix === prefix).map((other) => other.name);
+      const isShared = error instanceof Error && 'code' in error && error.code === 'FST_ERR_DUPLICATED_ROUTE';
+      if (!isShared || others.length === 0) throw error;
+      const also = `the prefix "${prefix}" is also that of ${others.join(' and ')}`;
+      throw new Error(`protocols.${name}: ${also}, and they have routes in common; give it another one`);
     }
     registered.push({ name, prefix });
-    if (root !== undefined) await root(app, { ...options, home: prefix });
+    if (root !== undefined) await root(app, { ...options, prefix });
   }
-}
-
-interface Sharing {
-  readonly name: string;
-  readonly prefix: string;
-  /** What else is served at the prefix. */
-  readonly others: readonly string[];
-}
-
-/** The error for a prefix at which the same routes are registered twice, instead of the router's; others as they are. */
-function sharedRoutes(error: unknown, { name, prefix, others }: Sharing): unknown {
-  const isShared = error instanceof Error && 'code' in error && error.code === 'FST_ERR_DUPLICATED_ROUTE';
-  if (!isShared || others.length === 0) return error;
-  const also = `the prefix "${prefix}" is also that of ${others.join(' and ')}`;
-  return new Error(`protocols.${name}: ${also}, and they have routes in common; give it another one`);
 }

@@ -9,8 +9,9 @@ import type { Dispatcher } from '../engine/dispatch/dispatcher.ts';
 import { Engine } from '../engine/engine.ts';
 import { type Limits, parseLimits, type RunTtlByOwner } from '../engine/limits.ts';
 import { type HttpLimits, httpLimits } from '../http/limits/limits.ts';
+import { once } from '../http/once.ts';
 import { createFetch, type ForeignOptions } from '../http/outbound/remote-fetch.ts';
-import { type WebhookSecrets, webhookSecrets } from '../http/outbound/webhook-secrets.ts';
+import { WebhookSecrets } from '../http/outbound/webhook-secrets.ts';
 import { createSend, webhookProblem } from '../http/outbound/webhook-send.ts';
 import { version } from '../http/version.ts';
 import { pushForm, pushFormName } from '../protocols/a2a/push-form.ts';
@@ -116,19 +117,8 @@ function addressOf({ addresses }: Base): string {
   return origin + prefix;
 }
 
-interface Parts extends InProcessOptions {
-  readonly engine: Engine;
-  readonly registry: Registry;
-  readonly quotas: Quotas;
-  readonly secrets: WebhookSecrets | undefined;
-  readonly traces: Traces | undefined;
-  readonly base: Base;
-  readonly storeKind: string;
-  readonly closeStore: () => Promise<void>;
-}
-
-/** A runtime as servers know it. */
-export class LocalRuntime extends InProcess implements Runtime {
+/** What runs behind the calls of a runtime. */
+interface Host {
   readonly engine: Engine;
   readonly registry: Registry;
   readonly quotas: Quotas;
@@ -139,22 +129,22 @@ export class LocalRuntime extends InProcess implements Runtime {
   readonly base: Base;
   /** Such as `sqlite`; `custom` for a store that the caller has opened. */
   readonly storeKind: string;
-  readonly #closeStore: () => Promise<void>;
-  #connected: Promise<void> | undefined;
-  #started: Promise<void> | undefined;
+  readonly closeStore: () => Promise<void>;
+}
+
+/** A runtime as servers know it. */
+export class LocalRuntime extends InProcess implements Runtime {
+  readonly host: Host;
   #stopped: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor({ engine, registry, quotas, secrets, traces, base, storeKind, closeStore, ...calls }: Parts) {
+  private constructor(host: Host, calls: InProcessOptions) {
     super(calls);
-    this.engine = engine;
-    this.registry = registry;
-    this.quotas = quotas;
-    this.secrets = secrets;
-    this.traces = traces;
-    this.base = base;
-    this.storeKind = storeKind;
-    this.#closeStore = closeStore;
+    this.host = host;
+  }
+
+  get engine(): Engine {
+    return this.host.engine;
   }
 
   /** Opens what the options name; runs are executed after `startEngine`. @throws as `createRuntime` */
@@ -166,7 +156,8 @@ export class LocalRuntime extends InProcess implements Runtime {
     const { store, quotas = new OwnCounters() } = await backendOf(options, (text, err) =>
       log.warn(err === undefined ? {} : { err }, text),
     );
-    const secrets = webhookSecrets(options.webhooks?.secrets);
+    const { secrets: masters = [] } = options.webhooks ?? {};
+    const secrets = masters.length === 0 ? undefined : new WebhookSecrets(masters);
     const problemOf = (url: string) => webhookProblem(url, foreign.allowNetworks);
     checkWebhooks(registry, secrets === undefined ? undefined : problemOf);
     const base: Base = { publicUrl, addresses: new Set() };
@@ -202,41 +193,22 @@ export class LocalRuntime extends InProcess implements Runtime {
         log.warn({ ...rest, receiver }, 'a webhook URL was switched off');
       });
     }
-    return new LocalRuntime({
-      engine,
-      storeKind: kindOf(options.store),
-      access: engine,
-      registry,
-      quotas,
-      secrets,
-      traces,
-      base,
-      closeStore: async () => (store === options.store ? undefined : store.close()),
-      limits: bodies,
-      reconnect: { ...defaultReconnect, ...options.reconnect },
-      log,
-    });
+    const storeKind = kindOf(options.store);
+    const closeStore = async () => (store === options.store ? undefined : store.close());
+    return new LocalRuntime(
+      { engine, registry, quotas, secrets, traces, base, storeKind, closeStore },
+      { access: engine, limits: bodies, reconnect: { ...defaultReconnect, ...options.reconnect }, log },
+    );
   }
 
   /** Requests can be served from now on; see `Engine.connect`. */
-  connectEngine(): Promise<void> {
-    this.#connected ??= this.engine.connect();
-    return this.#connected;
-  }
+  readonly connectEngine = once(() => this.engine.connect());
 
   /** Starts to execute runs, first those that an earlier process left unfinished. May be called again after an error. */
-  startEngine(): Promise<void> {
-    this.#started ??= this.#startEngine().catch((error: unknown) => {
-      this.#started = undefined;
-      throw error;
-    });
-    return this.#started;
-  }
-
-  async #startEngine(): Promise<void> {
+  readonly startEngine = once(async () => {
     await this.connectEngine();
     await this.engine.execute();
-  }
+  });
 
   /** Refuses calls, stops all runs and ends all streams; the store stays open. */
   stopEngine(): Promise<void> {
@@ -247,8 +219,8 @@ export class LocalRuntime extends InProcess implements Runtime {
 
   close(): Promise<void> {
     this.#closed ??= this.stopEngine()
-      .finally(() => this.quotas.close())
-      .finally(this.#closeStore);
+      .finally(() => this.host.quotas.close())
+      .finally(this.host.closeStore);
     return this.#closed;
   }
 

@@ -1,5 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import { KindGuard, type TSchema } from '@sinclair/typebox';
+import type { TSchema } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import Fastify, {
   type FastifyBaseLogger,
@@ -37,14 +37,14 @@ import { servePages } from '../http/pages/pages.ts';
 import { secure } from '../http/pages/security-headers.ts';
 import { named } from '../http/plugin-name.ts';
 import { recordRequests } from '../http/request-log.ts';
-import { type AccessOf, identifyCallers } from '../http/requests/caller.ts';
+import { identifyCallers } from '../http/requests/caller.ts';
 import { type AnswerBelow, handleError, refuseUnknown } from '../http/requests/errors.ts';
 import { readsStream } from '../http/requests/negotiation.ts';
 import { allowCloseCallbacks } from '../http/requests/once-closed.ts';
 import { readableUrl, refuseUnreadable } from '../http/requests/readable-path.ts';
 import { Responder } from '../http/requests/respond.ts';
 import { reportUnknownFields } from '../http/requests/unknown-fields.ts';
-import { type ServerUrl, serverUrl } from '../http/server-url.ts';
+import { serverUrl } from '../http/server-url.ts';
 import { reviewStreams, StreamMonitor } from '../http/sse/stream-monitor.ts';
 import { dropStalledReaders } from '../http/stalled-readers.ts';
 import { type TrafficObserver, unobserved } from '../http/traffic.ts';
@@ -54,7 +54,7 @@ import { againRoutes, eventRoutes, runRoutes, storedRunRoutes } from '../protoco
 import { sessionRoutes } from '../protocols/acp/sessions.ts';
 import { streamTicketRoutes } from '../protocols/acp/stream-tickets.ts';
 import { webhookRoutes } from '../protocols/acp/webhooks.ts';
-import type { ProtocolAddress } from '../protocols/protocol.ts';
+import type { ProtocolAddress, ProtocolOptions } from '../protocols/protocol.ts';
 import { protocolAddresses, type ServedProtocols, serveProtocols } from './protocols.ts';
 import { type HostOptions, LocalRuntime, type Runtime } from './runtime.ts';
 
@@ -129,20 +129,20 @@ async function host(
   const runtime = options.runtime === undefined ? await openRuntime(app, options) : localRuntime(options.runtime);
   // Registered first: if a later step fails, the runtime still closes its connections, or unlocks its file.
   if (isOwn) app.addHook('onClose', () => runtime.close());
-  const { engine, registry } = runtime;
-  const { publicUrl } = runtime.base;
+  const { engine, registry, quotas, secrets, traces } = runtime.host;
+  const { publicUrl, addresses } = runtime.host.base;
   const base = publicPath({ publicUrl }) ?? app.prefix;
   const url = serverUrl({ publicUrl, prefix: app.prefix });
   const address = () => ({ origin: originOf(app), prefix: app.prefix });
-  runtime.base.addresses.add(address);
-  app.addHook('onClose', async () => void runtime.base.addresses.delete(address));
+  addresses.add(address);
+  app.addHook('onClose', async () => void addresses.delete(address));
   const metrics = options.metrics ? await openMetrics(runtime, () => monitor.size) : undefined;
   app.addHook('onClose', async () => metrics?.close());
   const traffic = metrics?.traffic ?? unobserved;
   connections.report(traffic, lines);
   allowCloseCallbacks(app);
   dropStalledReaders(app, http.stalledAfter, traffic);
-  recordRequests(app, { traffic, lines, traces: runtime.traces });
+  recordRequests(app, { traffic, lines, traces });
   secure(app);
   forbidCaching(app);
   refuseForeign(app, { ...options, publicUrl });
@@ -150,13 +150,13 @@ async function host(
   const answerBelow = readRequests(app, http);
   await answerOrigins(app, options.allowedOrigins);
   const access = identifyCallers(app, engine, options.auth !== undefined);
-  const { tickets, signatures, holds } = await authenticate(app, options.auth, url, traffic, runtime.quotas);
+  const { tickets, signatures, holds } = await authenticate(app, options.auth, url, traffic, quotas);
   const monitor: StreamMonitor = new StreamMonitor({ ...http, traffic });
   if (holds !== undefined) reviewStreams(app, monitor, holds);
   const overload = shedRuns(app, http);
   new HeldReads({ limits: http, overload, most: mostHeld(http), traffic }).watch(app);
   // Without authentication, no caller is an owner.
-  if (options.auth !== undefined) limitOwners(app, { engine, quotas: runtime.quotas, limits: http, monitor, traffic });
+  if (options.auth !== undefined) limitOwners(app, { engine, quotas, limits: http, monitor, traffic });
   refuseUnreadable(app);
   const responder = new Responder({ monitor, traffic, retry: http.retry });
   let stopping = false;
@@ -185,7 +185,7 @@ async function host(
   }
   await servePages(app, { base, playground: options.playground !== false, docs: options.docs !== false });
   const protocols = protocolAddresses(options.protocols);
-  await serveOwnApi(app, { access, responder, url, base, protocols, tickets, checkReady, secrets: runtime.secrets });
+  await serveOwnApi(app, { access, responder, url, base, protocols, tickets, checkReady, secrets });
   await serveProtocols(app, options.protocols, {
     access,
     responder,
@@ -223,18 +223,14 @@ async function executeRuns(
   await retry(() => runtime.startEngine(), { again }).catch(() => undefined);
 }
 
-interface OwnRoutes {
-  readonly access: AccessOf;
-  readonly responder: Responder;
-  readonly url: ServerUrl;
-  readonly base: string;
+interface OwnRoutes extends Pick<ProtocolOptions, 'access' | 'responder' | 'url' | 'base'> {
   readonly protocols: readonly ProtocolAddress[];
   readonly tickets: StreamTickets | undefined;
   readonly checkReady: () => Promise<void>;
   readonly secrets: WebhookSecrets | undefined;
 }
 
-/** The server's own API. The routes are called, not registered: a context for each would take a third of the start. */
+/** The server's own API. The routes are called, not registered, so that the start makes no context for each. */
 async function serveOwnApi(app: FastifyInstance, options: OwnRoutes): Promise<void> {
   const { secrets } = options;
   const typed = app.withTypeProvider<TypeBoxTypeProvider>();
@@ -249,12 +245,11 @@ async function serveOwnApi(app: FastifyInstance, options: OwnRoutes): Promise<vo
   if (secrets !== undefined) await webhookRoutes(typed, { ...options, secrets });
 }
 
-async function openMetrics({ engine, registry, storeKind }: LocalRuntime, openStreams: () => number): Promise<Metrics> {
+async function openMetrics({ host }: LocalRuntime, openStreams: () => number): Promise<Metrics> {
   // Only then: a server without metrics starts without prom-client.
   const { Metrics } = await import('../http/metrics/metrics.ts');
-  const isHosted = (name: string): boolean => registry.find(name) !== undefined;
-  const brokenFiles = (): number => registry.broken;
-  return new Metrics(engine, { version: version(), store: storeKind, isHosted, brokenFiles, openStreams });
+  const { engine, registry, storeKind } = host;
+  return new Metrics(engine, registry, { version: version(), store: storeKind, openStreams });
 }
 
 /** Serves metrics at the server's own port, or at an address of their own from the start to the end of the server. */
@@ -388,24 +383,15 @@ const places: Record<string, string> = { params: 'path', querystring: 'query', h
 const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   const isBody = httpPart === undefined || httpPart === 'body';
   const validate = compile(schema, isBody ? 'body' : (places[httpPart] ?? httpPart));
-  const isText = !isBody && Object.values<TSchema>(schema.properties).every(isPlainText);
   return (value: unknown) => {
     try {
       if (isBody) {
         if (value === undefined || value === null) throw fail('body_not_json', 'it is empty');
         return { value: validate(value) };
       }
-      if (isText) return { value: validate(value) };
       return { value: validate(Value.Convert(schema, Value.Default(schema, { ...Object(value) }))) };
     } catch (error) {
       return { error: error instanceof Error ? error : new Error(String(error)) };
     }
   };
 };
-
-/** Whether a value of a URL or a header needs neither conversion nor a default. */
-function isPlainText(property: TSchema): boolean {
-  if (KindGuard.IsUnion(property)) return property.anyOf.every(isPlainText);
-  const isText = KindGuard.IsString(property) || (KindGuard.IsLiteral(property) && typeof property.const === 'string');
-  return isText && property.default === undefined;
-}

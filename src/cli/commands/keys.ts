@@ -26,10 +26,10 @@ export async function newKey({ principal, scope, tenant, agent, expires, note, f
   const { key } = makeApiKey();
   const record = {
     ...recordOf(key, { principal, scopes: scope.length > 0 ? scope : userScopes }),
-    ...(tenant !== undefined && { tenant }),
+    tenant,
     ...(agent.length > 0 && { agents: [...agent] }),
     ...(expires !== undefined && { expires_at: timeOf(expires) }),
-    ...(note !== undefined && { note }),
+    note,
   };
   const text = stringify(valid(() => checkKeyRecords([record])));
   if (file !== undefined) append(file, text);

@@ -141,7 +141,7 @@ const serverOptions = async (settings: Settings) => {
     limits: checkLimits(Value.Clean(Limits, { ...limits })),
     logger: { level: log.level, stream: logStream(log.format) },
     ...(metrics.port !== undefined && { metrics: { port: metrics.port, host: metrics.host } }),
-    ...(publicUrl !== undefined && { publicUrl }),
+    publicUrl,
   };
 };
 

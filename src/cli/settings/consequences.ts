@@ -16,12 +16,7 @@ export function authOptions({ auth }: Pick<Settings, 'auth'>): AuthOptions | und
       '--no-auth (auth.required) contradicts the keys or tokens of the settings; remove one of them',
     );
   }
-  return {
-    ...(apiKeys !== undefined && { keys: parseKeyPairs(apiKeys) }),
-    ...(keyFile !== undefined && { keyFile }),
-    ...(jwt !== undefined && { jwt }),
-    ticketSecrets,
-  };
+  return { ...(apiKeys !== undefined && { keys: parseKeyPairs(apiKeys) }), keyFile, jwt, ticketSecrets };
 }
 
 function jwtOptions({ issuer, audience, jwks, tenantClaim, agentsClaim, claims, type }: Settings['auth']['jwt']) {
@@ -32,15 +27,7 @@ function jwtOptions({ issuer, audience, jwks, tenantClaim, agentsClaim, claims, 
   if (issuer === undefined || jwks === undefined || missing.length > 0) {
     throw new UsageError(`auth.jwt: expected issuer, audience and jwks together; missing: ${missing.join(', ')}`);
   }
-  return {
-    issuer,
-    audience,
-    jwks,
-    claims,
-    ...(tenantClaim !== undefined && { tenantClaim }),
-    ...(agentsClaim !== undefined && { agentsClaim }),
-    ...(type !== undefined && { type }),
-  };
+  return { issuer, audience, jwks, claims, tenantClaim, agentsClaim, type };
 }
 
 /** Refuses to listen where other computers reach a server without authentication. @throws UsageError */

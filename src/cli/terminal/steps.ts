@@ -106,9 +106,7 @@ export class Steps {
     const began = this.#callOf(metadata) ?? this.#running.find((step) => step.progress !== undefined);
     this.#running = this.#running.filter((step) => step !== began);
     const milliseconds = began === undefined ? undefined : now - began.startedAt;
-    return [
-      { text, ok: tool_error === undefined, hasOutput: true, ...(milliseconds !== undefined && { milliseconds }) },
-    ];
+    return [{ text, ok: tool_error === undefined, hasOutput: true, milliseconds }];
   }
 
   #callOf(metadata: TrajectoryMetadata): Step | undefined {

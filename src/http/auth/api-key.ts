@@ -25,22 +25,10 @@ export function keyIdOf(key: string): string | undefined {
   return checksum === checksumOf(key.slice(0, -checksumLength)) ? id : undefined;
 }
 
-/**
- * A key has 256 random bits, so a fast hash is enough; a slow one would only let clients exhaust the server. By a text:
- * Node takes 1.4 µs to make a buffer of the hash itself, and 0.8 µs this way.
- */
-export const hashOfKey = (key: string): Buffer => Buffer.from(hash('sha256', key, 'binary'), 'binary');
+/** A key has 256 random bits, so a fast hash is enough; a slow one would only let clients exhaust the server. */
+export const hashOfKey = (key: string): Buffer => hash('sha256', key, 'buffer');
 
-/** With plain numbers: a BigInt would cost more than the rest of the check. */
-function checksumOf(text: string): string {
-  let rest = crc32(text);
-  let checksum = '';
-  for (let count = 0; count < checksumLength; count += 1) {
-    checksum = digits.charAt(rest % 62) + checksum;
-    rest = Math.floor(rest / 62);
-  }
-  return checksum;
-}
+const checksumOf = (text: string): string => base62(BigInt(crc32(text)), checksumLength);
 
 /** The last `length` digits of a number. */
 function base62(value: bigint, length: number): string {

@@ -48,7 +48,7 @@ export interface Authentication {
   readonly tickets: StreamTickets | undefined;
   readonly signatures: Signatures;
   /** Whether the credentials of a request that was let in still hold; undefined where authentication is off. */
-  readonly holds: ((request: FastifyRequest) => boolean | Promise<boolean>) | undefined;
+  readonly holds: ((request: FastifyRequest) => Promise<boolean>) | undefined;
 }
 
 /**
@@ -60,7 +60,7 @@ export async function authenticate(
   options: AuthOptions | undefined,
   url: ServerUrl,
   traffic: TrafficObserver,
-  quotas?: Quotas,
+  quotas: Quotas,
 ): Promise<Authentication> {
   requireAccess(app);
   app.decorateRequest('hasTicket', false);
@@ -81,12 +81,7 @@ export async function authenticate(
   const signatures = new Signatures(ticketSecrets);
   const tickets = new StreamTickets(signatures);
   const gate = new Gate({ verifier, tickets, failures, resource, traffic });
-  app.addHook('onRequest', (request, reply, next) => {
-    const passed = gate.check(request, reply);
-    // Without a wait where there is none: most requests have a key, or a token that is known.
-    if (passed instanceof Promise) passed.then((isIn) => isIn && next(), next);
-    else if (passed) next();
-  });
+  app.addHook('onRequest', (request, reply) => gate.check(request, reply));
   if (jwt !== undefined) serveMetadata(app, resource);
   return { tickets, signatures, holds: (request) => gate.holds(request) };
 }
@@ -99,7 +94,7 @@ interface GateParts {
   readonly traffic: TrafficObserver;
 }
 
-/** Lets requests in: true; or false, where the connection was broken instead. Refusals are thrown. */
+/** Lets requests in. Refusals are thrown; where the client would not come back after one, the connection is broken. */
 class Gate {
   readonly #parts: GateParts;
 
@@ -107,32 +102,27 @@ class Gate {
     this.#parts = parts;
   }
 
-  check(request: FastifyRequest, reply: FastifyReply): boolean | Promise<boolean> {
+  async check(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { config } = request.routeOptions;
-    if (config.open || request.method === 'OPTIONS') return true;
+    if (config.open || request.method === 'OPTIONS') return;
     if (config.ticket && tokenOf(request.headers) === undefined) {
       const inQuery = queryTicketOf(request);
       const ticket = inQuery ?? cookieTicketOf(request);
       if (ticket !== undefined) return this.#checkTicket(request, reply, ticket, inQuery === undefined);
     }
     const { headers, method, url, ip } = request;
-    try {
-      const verdict = this.#parts.verifier.verify({ headers, method, url, ip });
-      if (!(verdict instanceof Promise)) return this.#settle(request, reply, verdict);
-      return verdict
-        .catch((error) => this.#undecided(request, reply, error))
-        .then((v) => this.#settle(request, reply, v));
-    } catch (error) {
-      return this.#settle(request, reply, this.#undecided(request, reply, error));
-    }
+    const verdict = await this.#parts.verifier
+      .verify({ headers, method, url, ip })
+      .catch((error) => this.#undecided(request, reply, error));
+    this.#settle(request, reply, verdict);
   }
 
   /** A ticket ends by itself: it is checked when a connection begins. */
-  holds({ principal, hasTicket, headers, method, url, ip }: FastifyRequest): boolean | Promise<boolean> {
+  async holds({ principal, hasTicket, headers, method, url, ip }: FastifyRequest): Promise<boolean> {
     return principal === undefined || hasTicket || this.#parts.verifier.holds({ headers, method, url, ip }, principal);
   }
 
-  #checkTicket(request: FastifyRequest, reply: FastifyReply, text: string, isCookie: boolean): boolean {
+  #checkTicket(request: FastifyRequest, reply: FastifyReply, text: string, isCookie: boolean): void {
     const ticket = this.#parts.tickets.read(text);
     const run_id: unknown = Reflect.get(Object(request.params), 'run_id');
     if (ticket !== undefined && typeof run_id === 'string' && ticket.run_id === run_id.toLowerCase()) {
@@ -141,7 +131,7 @@ class Gate {
       // Caches keep answers to requests without `Authorization`, for longer than the ticket lives.
       reply.header('Cache-Control', 'no-store');
       this.#parts.traffic.onAuthentication('ticket', 'accepted');
-      return true;
+      return;
     }
     this.#parts.traffic.onAuthentication('ticket', 'refused');
     // An EventSource ends at a 401, so that its page can ask for another ticket, which has another address. A cookie
@@ -153,10 +143,9 @@ class Gate {
     }
     reply.hijack();
     request.raw.destroy();
-    return false;
   }
 
-  #settle(request: FastifyRequest, reply: FastifyReply, verdict: Verdict): true {
+  #settle(request: FastifyRequest, reply: FastifyReply, verdict: Verdict): void {
     const { scope } = request.routeOptions.config;
     if (verdict === 'absent') {
       reply.header('WWW-Authenticate', challenge(request, this.#parts.resource, { scope }));
@@ -175,7 +164,6 @@ class Gate {
       throw fail('scope_missing', scope);
     }
     request.principal = verdict;
-    return true;
   }
 
   /** 401, or 429 where the address has sent too many wrong credentials. */

@@ -85,8 +85,8 @@ export class Verifier {
     if (jwt !== undefined) this.#jwt = new JwtVerifier(jwt, { onProblem });
   }
 
-  /** Synchronous where no wait is needed. @throws RivuletError `auth_unavailable`, `rate_limited` */
-  verify(request: AuthRequest): Verdict | Promise<Verdict> {
+  /** @throws RivuletError `auth_unavailable`, `rate_limited`, or what the app's own scheme throws */
+  async verify(request: AuthRequest): Promise<Verdict> {
     const { headers, ip } = request;
     const token = tokenOf(headers);
     if (token?.startsWith('rvk_')) return this.#ring.verify(token);
@@ -108,7 +108,7 @@ export class Verifier {
    * Whether the credentials of a request that was let in still hold, for its open stream. Keys are looked up. Tokens, and
    * credentials of the app's own scheme, are verified again every minute, and tokens at their `exp`. What cannot be verified now holds.
    */
-  holds(request: AuthRequest, principal: Principal): boolean | Promise<boolean> {
+  async holds(request: AuthRequest, principal: Principal): Promise<boolean> {
     if (principal.kind === 'key') return this.#ring.holds(principal);
     const { headers } = request;
     const now = Date.now();
@@ -141,12 +141,6 @@ export class Verifier {
     }
   }
 
-  /** Looks at the files now, instead of within seconds. */
-  reload(): void {
-    this.#file?.check();
-    this.#jwt?.reload();
-  }
-
   close(): void {
     this.#file?.close();
     this.#jwt?.close();
@@ -166,14 +160,7 @@ function ownPrincipal({ id, tenant, scopes, agents, claims }: Omit<Principal, 'k
   if (typeof id !== 'string' || id === '' || !Array.isArray(scopes)) {
     throw new TypeError('authenticate: expected a principal with an id and a list of scopes');
   }
-  const principal: Principal = {
-    id,
-    kind: 'custom',
-    ...(tenant !== undefined && { tenant }),
-    scopes,
-    ...(agents !== undefined && { agents }),
-    ...(claims !== undefined && { claims }),
-  };
+  const principal: Principal = { id, kind: 'custom', tenant, scopes, agents, claims };
   if (canOwn(principal)) return principal;
   throw new TypeError(
     'authenticate: expected an id and a tenant of well-formed text, of at most 1,000 characters encoded',

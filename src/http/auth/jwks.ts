@@ -4,11 +4,8 @@ import { withDeadline } from '../../core/timing.ts';
 
 type Resolver = ReturnType<typeof createLocalJWKSet>;
 
-/** Finds the public key of a token. */
-export interface KeySet {
-  /** @throws error of jose where no key fits, or RivuletError `auth_unavailable` */
-  readonly find: (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
-}
+/** Finds the public key of a token. @throws error of jose where no key fits, or RivuletError `auth_unavailable` */
+export type FindKey = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey>;
 
 /** The keys of a JWKS document. @throws Error where the text is none */
 export const parseKeySet = (text: string): Resolver => createLocalJWKSet(JSON.parse(text));
@@ -34,7 +31,7 @@ export interface RemoteKeySetOptions {
  * The keys of a token issuer, read over HTTP. They are read again when they are old, or when a token names an unknown
  * key. While the issuer does not answer, the last keys stay in use.
  */
-export class RemoteKeySet implements KeySet {
+export class RemoteKeySet {
   readonly #options: Required<RemoteKeySetOptions>;
   #keys: Resolver | undefined;
   #text = '';
@@ -46,7 +43,7 @@ export class RemoteKeySet implements KeySet {
     this.#options = { maxAge: 600_000, coolDown: 30_000, keepFor: 86_400_000, timeout: 5_000, ...options };
   }
 
-  readonly find = async (header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey> => {
+  readonly find: FindKey = async (header, token) => {
     const { maxAge, keepFor } = this.#options;
     const age = performance.now() - this.#readAt;
     if (age > maxAge) {

@@ -3,7 +3,7 @@ import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache';
 import { RivuletError } from '../../core/errors.ts';
 import { canOwn, type Principal } from '../../core/principal.ts';
-import { type KeySet, parseKeySet, RemoteKeySet } from './jwks.ts';
+import { type FindKey, parseKeySet, RemoteKeySet } from './jwks.ts';
 import { WatchedFile } from './watched-file.ts';
 
 /** Only asymmetric ones: with a symmetric one, all holders of the public key could sign tokens. */
@@ -31,7 +31,7 @@ export interface JwtOptions {
 export interface JwtHooks {
   readonly onProblem: (error: Error) => void;
   /** For tests. */
-  readonly keySet?: KeySet;
+  readonly findKey?: FindKey;
 }
 
 const clockTolerance = 30; // seconds
@@ -50,20 +50,20 @@ interface Known {
 /** Verifies the tokens of one issuer. */
 export class JwtVerifier {
   readonly #options: JwtOptions;
-  readonly #keys: KeySet;
-  readonly #file: Pick<WatchedFile<unknown>, 'check' | 'close'> | undefined;
+  readonly #findKey: FindKey;
+  readonly #file: Pick<WatchedFile<unknown>, 'close'> | undefined;
   readonly #cache = new LRUCache<string, Known>({ max: maxCached });
 
   /** @throws Error that names a wrong option, or the file that cannot be used */
-  constructor(options: JwtOptions, { onProblem, keySet }: JwtHooks) {
+  constructor(options: JwtOptions, { onProblem, findKey }: JwtHooks) {
     checkOptions(options);
     this.#options = options;
     const onChange = (): void => this.#cache.clear();
-    if (keySet !== undefined) this.#keys = keySet;
-    else if (isUrl(options.jwks)) this.#keys = new RemoteKeySet({ url: options.jwks, onChange, onProblem });
+    if (findKey !== undefined) this.#findKey = findKey;
+    else if (isUrl(options.jwks)) this.#findKey = new RemoteKeySet({ url: options.jwks, onChange, onProblem }).find;
     else {
       const file = new WatchedFile({ path: options.jwks, parse: parseKeySet, onChange, onProblem });
-      this.#keys = { find: (header, token) => file.value(header, token) };
+      this.#findKey = (header, token) => file.value(header, token);
       this.#file = file;
     }
   }
@@ -119,10 +119,10 @@ export class JwtVerifier {
       audience: typeof audience === 'string' ? audience : [...audience],
       clockTolerance,
       requiredClaims: ['exp', 'sub'],
-      ...(type !== undefined && { typ: type }),
+      typ: type,
     };
     try {
-      return (await jwtVerify(token, this.#keys.find, options)).payload;
+      return (await jwtVerify(token, this.#findKey, options)).payload;
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
       for await (const key of error) {
@@ -134,11 +134,6 @@ export class JwtVerifier {
       }
       throw error;
     }
-  }
-
-  /** Looks at the file of keys now. */
-  reload(): void {
-    this.#file?.check();
   }
 
   close(): void {

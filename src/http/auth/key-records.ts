@@ -35,7 +35,7 @@ export function checkKeyRecords(value: unknown): readonly KeyRecord[] {
   const ids = new Set<string>();
   for (const { id, principal, tenant } of records) {
     if (ids.has(id)) throw new Error(`keys: the id ${id} is there twice; remove one of the records`);
-    if (!canOwn({ id: principal, kind: 'key', scopes: [], ...(tenant !== undefined && { tenant }) })) {
+    if (!canOwn({ id: principal, kind: 'key', scopes: [], tenant })) {
       throw new Error(`keys: the principal or the tenant of ${id} is too long, or has half of a character`);
     }
     ids.add(id);

@@ -63,11 +63,5 @@ const entryOf = (
   hash: Buffer.from(sha256, 'hex'),
   from: not_before === undefined ? 0 : Date.parse(not_before),
   until: expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at),
-  principal: {
-    id: principal,
-    kind: 'key',
-    ...(tenant !== undefined && { tenant }),
-    scopes,
-    ...(agents !== undefined && { agents }),
-  },
+  principal: { id: principal, kind: 'key', tenant, scopes, agents },
 });

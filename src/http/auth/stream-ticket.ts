@@ -42,7 +42,7 @@ export class StreamTickets {
       exp,
       id,
       kind,
-      ...(tenant !== undefined && { tenant }),
+      tenant,
       ...(hasScope(principal, 'admin') && { admin: true }),
     };
     const text = Buffer.from(JSON.stringify(payload)).toString('base64url');
@@ -61,7 +61,7 @@ export class StreamTickets {
     const { run, exp, id, kind, tenant, admin }: Payload = JSON.parse(Buffer.from(text, 'base64url').toString());
     if (exp * 1_000 <= Date.now()) return undefined;
     const scopes = admin ? ['runs:read', 'admin'] : ['runs:read'];
-    return { run_id: run, principal: { id, kind, ...(tenant !== undefined && { tenant }), scopes } };
+    return { run_id: run, principal: { id, kind, tenant, scopes } };
   }
 }
 

@@ -18,7 +18,7 @@ export interface WatchedFileOptions<T> {
 
 /**
  * A small file that is read again after each change. The file is looked at, not watched: Kubernetes replaces the target
- * of a link, which `fs.watch` does not notice. Each look costs two system calls.
+ * of a link, which `fs.watch` does not notice.
  */
 export class WatchedFile<T> {
   readonly #options: WatchedFileOptions<T>;

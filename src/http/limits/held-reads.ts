@@ -59,10 +59,9 @@ export class HeldReads {
       request.reads = new RequestReads(reply, this);
       next();
     });
-    app.addHook('preSerialization', (request, _reply, payload, next) => {
-      const turn = request.reads?.turn();
-      if (turn === undefined) next(null, payload);
-      else void turn.then(() => next(null, payload));
+    app.addHook('preSerialization', async (request, _reply, payload) => {
+      await request.reads?.turn();
+      return payload;
     });
     writeInPieces(app);
   }
@@ -116,8 +115,8 @@ class RequestReads implements ReadBudget {
     this.#all = all;
   }
 
-  turn(): Promise<void> | undefined {
-    return this.#chars > largeChars ? turnForLargeWork() : undefined;
+  async turn(): Promise<void> {
+    if (this.#chars > largeChars) await turnForLargeWork();
   }
 
   get pageFull(): boolean {

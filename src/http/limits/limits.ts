@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TObject, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { compile } from '../../core/validate.ts';
 import { interval, timer } from '../../engine/limits.ts';
@@ -71,15 +71,10 @@ export const ConnectionLimits = Type.Object({
 });
 export type ConnectionLimits = Readonly<Static<typeof ConnectionLimits>>;
 
-const checkHttp = compile(HttpLimits, 'options');
-const checkConnections = compile(ConnectionLimits, 'options');
-
-/** The limits among the options, with defaults. @throws RivuletError `validation_failed` that names the option */
-export const httpLimits = (options: Partial<HttpLimits>): HttpLimits => checkHttp(withDefaults(HttpLimits, options));
-
-/** The limits of connections among the options, with defaults. @throws RivuletError `validation_failed` */
-export const connectionLimits = (options: Partial<ConnectionLimits>): ConnectionLimits =>
-  checkConnections(withDefaults(ConnectionLimits, options));
-
-const withDefaults = (schema: typeof HttpLimits | typeof ConnectionLimits, options: object): unknown =>
-  Value.Default(schema, Value.Clean(schema, { ...options }));
+/** Finds limits among options, with defaults. The result throws RivuletError `validation_failed` that names the option. */
+function limitsIn<S extends TObject>(schema: S): (options: Partial<Static<S>>) => Static<S> {
+  const check = compile(schema, 'options');
+  return (options) => check(Value.Default(schema, Value.Clean(schema, { ...options })));
+}
+export const httpLimits = limitsIn(HttpLimits);
+export const connectionLimits = limitsIn(ConnectionLimits);

@@ -89,8 +89,8 @@ export function shedRuns(app: FastifyInstance, limits: OverloadLimits): Pick<Ove
     clearInterval(timer);
     histogram.disable();
   });
-  checkWork(app, ({ work }, _request, reply, next) => {
-    if (work !== 'creates' || !overload.refuses) return next();
+  checkWork(app, async ({ work }, _request, reply) => {
+    if (work !== 'creates' || !overload.refuses) return;
     reply.header('Retry-After', String(window / 1_000));
     overload.refuse();
   });

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Counts } from '../../core/collections.ts';
 import { fail, type RivuletError } from '../../core/errors.ts';
@@ -37,28 +38,18 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
   app.decorateRequest('countedRun', undefined);
   /** Connections whose last request was refused. */
   const refused = new WeakSet<Socket>();
-  checkWork(app, (checked, request, reply, next) => {
+  checkWork(app, async (checked, request, reply) => {
     const owner = request.principal === undefined ? null : ownerOf(request.principal);
-    if (owner === null) return next();
+    if (owner === null) return;
     const { socket } = request.raw;
-    const pass = (goesOn: boolean): void => {
-      refused.delete(socket);
-      if (goesOn) next();
-    };
-    const refuse = (error: Error): void => {
-      if (refused.has(socket)) return void setTimeout(next, pause, error);
-      refused.add(socket);
-      next(error);
-    };
-    let goesOn: boolean | Promise<boolean>;
     try {
-      goesOn = limits.check(owner, checked, request, reply);
+      await limits.check(owner, checked, request, reply);
+      refused.delete(socket);
     } catch (error) {
-      return refuse(error instanceof Error ? error : new Error(String(error)));
+      if (refused.has(socket)) await wait(pause);
+      refused.add(socket);
+      throw error;
     }
-    // Without a wait where there is none: most reads are only counted, and in this process.
-    if (goesOn instanceof Promise) goesOn.then(pass, refuse);
-    else pass(goesOn);
   });
   if (options.limits.tokensPerDay === 0) return;
   const { engine } = options;
@@ -73,7 +64,7 @@ export function limitOwners(app: FastifyInstance, options: OwnerLimitsOptions): 
 
 /**
  * Milliseconds that a refusal takes on a connection whose request before was refused as well. A client that goes on
- * without a pause would otherwise take the time of all others: a refusal costs the server as much as many a request.
+ * without a pause would otherwise take the time of all others.
  */
 const pause = 1_000;
 /** Seconds. */
@@ -81,8 +72,8 @@ const [minute, day] = [60, 86_400];
 
 class OwnerLimits {
   readonly #options: OwnerLimitsOptions;
-  /** Of requests that create runs, of others, and of runs alone, for requests that are counted already. */
-  readonly #rated: Readonly<Record<'creating' | 'other' | 'runs', RatedRules>>;
+  readonly #requests: QuotaRule;
+  readonly #runs: QuotaRule;
   readonly #tokens: QuotaRule;
   /** By owner, the requests whose runs are not in the store yet: many may come at once. */
   readonly #starting = new Counts();
@@ -90,63 +81,51 @@ class OwnerLimits {
   constructor(options: OwnerLimitsOptions) {
     this.#options = options;
     const { requestsPerMinute, runsPerMinute, tokensPerDay } = options.limits;
-    const requests: QuotaRule = { name: 'requests', points: requestsPerMinute, window: minute };
-    const runs: QuotaRule = { name: 'runs', points: runsPerMinute, window: minute };
-    this.#rated = { creating: rated([requests, runs]), other: rated([requests]), runs: rated([runs]) };
+    this.#requests = { name: 'requests', points: requestsPerMinute, window: minute };
+    this.#runs = { name: 'runs', points: runsPerMinute, window: minute };
     this.#tokens = { name: 'tokens', points: tokensPerDay, window: day };
   }
 
-  /**
-   * False where the connection was broken off. A refusal is thrown at once where a counter of this process refuses the
-   * request; otherwise the promise is rejected. @throws RivuletError with the status 429
-   */
-  check(
-    owner: string,
-    { work, again }: Checked,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): boolean | Promise<boolean> {
+  /** A reader of a stream is not refused: its connection is broken off. @throws RivuletError with the status 429 */
+  async check(owner: string, { work, again }: Checked, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (readsStream(request)) {
-      if (!this.#options.monitor.isFullFor(owner)) return true;
+      if (!this.#options.monitor.isFullFor(owner)) return;
       this.#options.traffic.onRateLimited('streams');
       reply.hijack();
       request.raw.destroy();
-      return false;
+      return;
     }
-    const { rules, policy } = this.#rulesOf(work === 'creates', again);
-    const goOn = (states: readonly QuotaState[]): boolean | Promise<boolean> => {
-      if (states.length > 0) {
-        addTo(reply, 'ratelimit-policy', policy);
-        addTo(reply, 'ratelimit', states.map(textOf).join(', '));
-      }
-      const refused = states.find(({ allowed }) => !allowed);
-      if (refused !== undefined) throw this.#refusal(reply, refused);
-      return work === undefined || this.#checkRuns(owner, request, reply);
-    };
-    const states = rules.map((rule) => this.#options.quotas.take(rule, owner, 1));
-    return states.every(isHere) ? goOn(states) : Promise.all(states).then(goOn);
+    const rules = this.#rulesOf(work === 'creates', again);
+    const states = await Promise.all(rules.map((rule) => this.#options.quotas.take(rule, owner, 1)));
+    if (states.length > 0) {
+      addTo(reply, 'ratelimit-policy', rules.map(policyOf).join(', '));
+      addTo(reply, 'ratelimit', states.map(textOf).join(', '));
+    }
+    const refused = states.find(({ allowed }) => !allowed);
+    if (refused !== undefined) throw this.#refusal(reply, refused);
+    if (work !== undefined) await this.#checkRuns(owner, request, reply);
   }
 
-  #rulesOf(creates: boolean, again: boolean): RatedRules {
-    if (!again) return this.#rated[creates ? 'creating' : 'other'];
-    return creates ? this.#rated.runs : noRules;
+  /** A request that is checked again has been counted already. */
+  #rulesOf(creates: boolean, again: boolean): QuotaRule[] {
+    return [...(again ? [] : [this.#requests]), ...(creates ? [this.#runs] : [])].filter(isOn);
   }
 
   /** @throws RivuletError `too_many_own_runs`, `quota_exceeded` */
-  async #checkRuns(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<true> {
+  async #checkRuns(owner: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { engine, quotas, limits } = this.#options;
     const { runsPerOwner } = limits;
     if (isOn(this.#tokens)) {
       const state = await quotas.take(this.#tokens, owner, 0);
       if (state.remaining === 0) throw this.#refusal(reply, state);
     }
-    if (runsPerOwner === 0) return true;
+    if (runsPerOwner === 0) return;
     const before = this.#starting.of(owner);
     request.countedRun = this.#reserve(owner);
     onceClosed(reply, request.countedRun);
     const open = await engine.openRuns(owner);
     const working = open.reduce((sum, { status, count }) => (status === 'awaiting' ? sum : sum + count), before);
-    if (working < runsPerOwner) return true;
+    if (working < runsPerOwner) return;
     this.#options.traffic.onRateLimited('runs_at_once');
     reply.header('Retry-After', '1');
     throw fail('too_many_own_runs', runsPerOwner);
@@ -179,17 +158,7 @@ class OwnerLimits {
 /** The databases count in 32 bits. */
 const maxPoints = 1_000_000_000;
 
-const isHere = (state: QuotaState | Promise<QuotaState>): state is QuotaState => 'allowed' in state;
-
 const isOn = ({ points }: QuotaRule): boolean => points > 0;
-
-interface RatedRules {
-  readonly rules: readonly QuotaRule[];
-  /** As a field of draft-ietf-httpapi-ratelimit-headers-11, and so is `textOf`. */
-  readonly policy: string;
-}
-
-const noRules: RatedRules = { rules: [], policy: '' };
 
 /** Adds to a header that has a list: a request may be checked twice. */
 function addTo(reply: FastifyReply, name: string, value: string): void {
@@ -197,9 +166,6 @@ function addTo(reply: FastifyReply, name: string, value: string): void {
   reply.header(name, before === undefined ? value : `${before}, ${value}`);
 }
 
-function rated(all: readonly QuotaRule[]): RatedRules {
-  const rules = all.filter(isOn);
-  return { rules, policy: rules.map(({ name, points, window }) => `"${name}";q=${points};w=${window}`).join(', ') };
-}
-
+// Both are items of the fields of draft-ietf-httpapi-ratelimit-headers-11.
+const policyOf = ({ name, points, window }: QuotaRule): string => `"${name}";q=${points};w=${window}`;
 const textOf = ({ rule, remaining, reset }: QuotaState): string => `"${rule.name}";r=${remaining};t=${reset}`;

@@ -19,26 +19,26 @@ export interface Checked {
   /** Whether the request was checked before its body was read. Only the body of such a request has told its work. */
   readonly again: boolean;
 }
+
 /** What a request does. Where the body tells it, only after the body is read. */
 export function workOf({ routeOptions, body }: FastifyRequest): Work | undefined {
   const { work } = routeOptions.config;
   return typeof work === 'function' ? work(body) : work;
 }
 
-type Check = (checked: Checked, request: FastifyRequest, reply: FastifyReply, next: (error?: Error) => void) => void;
+type Check = (checked: Checked, request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /**
  * Checks each request before its body is read, so that a body which is refused counts as well. A request whose body tells
  * that it makes a run work is checked again then.
  */
 export function checkWork(app: FastifyInstance, check: Check): void {
-  app.addHook('onRequest', (request, reply, next) => {
+  app.addHook('onRequest', async (request, reply) => {
     const { work } = request.routeOptions.config;
-    check({ work: typeof work === 'function' ? undefined : work, again: false }, request, reply, next);
+    await check({ work: typeof work === 'function' ? undefined : work, again: false }, request, reply);
   });
-  app.addHook('preHandler', (request, reply, next) => {
+  app.addHook('preHandler', async (request, reply) => {
     const told = typeof request.routeOptions.config.work === 'function' ? workOf(request) : undefined;
-    if (told === undefined) next();
-    else check({ work: told, again: true }, request, reply, next);
+    if (told !== undefined) await check({ work: told, again: true }, request, reply);
   });
 }

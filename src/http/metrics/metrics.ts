@@ -1,18 +1,18 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry as MetricRegistry } from 'prom-client';
 import { within } from '../../core/timing.ts';
+import type { Registry } from '../../engine/agents/registry.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { TrafficObserver } from '../traffic.ts';
-import { RequestMetrics } from './request-metrics.ts';
-import { RunMetrics } from './run-metrics.ts';
-import { StoreMetrics } from './store-metrics.ts';
-import { WebhookMetrics } from './webhook-metrics.ts';
+import { type EngineMetrics, metersOf } from './meters.ts';
+import { requestMetrics } from './request-metrics.ts';
+import { runMetrics, stateMetrics } from './run-metrics.ts';
+import { storeMetrics } from './store-metrics.ts';
+import { webhookMetrics } from './webhook-metrics.ts';
 
 export interface MetricsOptions {
   readonly version: string;
   /** The kind of store, such as `sqlite`. */
   readonly store: string;
-  readonly isHosted: (agent_name: string) => boolean;
-  readonly brokenFiles: () => number;
   readonly openStreams: () => number;
 }
 
@@ -23,42 +23,24 @@ const storeTimeout = 2_000;
 export class Metrics {
   readonly traffic: TrafficObserver;
   readonly #engine: Engine;
-  readonly #registry = new Registry();
-  readonly #runs: RunMetrics;
-  readonly #store: StoreMetrics;
-  readonly #webhooks: WebhookMetrics;
-  readonly #unobserve: readonly (() => void)[];
+  readonly #registry = new MetricRegistry();
+  readonly #ofEngine: readonly EngineMetrics[];
   #scrape: Promise<string> | undefined;
 
-  constructor(engine: Engine, { version, store, isHosted, brokenFiles, openStreams }: MetricsOptions) {
+  constructor(engine: Engine, agents: Registry, { version, store, openStreams }: MetricsOptions) {
     this.#engine = engine;
-    this.traffic = new RequestMetrics(this.#registry, openStreams);
-    this.#runs = new RunMetrics({ registry: this.#registry, isHosted });
-    this.#store = new StoreMetrics(this.#registry, store);
-    this.#webhooks = new WebhookMetrics(this.#registry);
-    new Gauge({
-      name: 'rivulet_build_info',
-      help: 'The versions of Rivulet and Node, and the store.',
-      labelNames: ['version', 'store', 'node'],
-      registers: [this.#registry],
-    }).set({ version, store, node: process.versions.node }, 1);
-    new Gauge({
-      name: 'rivulet_agent_files_broken',
-      help: 'Files of agents that do not load.',
-      registers: [this.#registry],
-      collect() {
-        this.set(brokenFiles());
-      },
-    });
-    this.#unobserve = [
-      engine.on('runEnded', (run) => this.#runs.onRunEnded(run)),
-      engine.on('runParked', (row) => this.#runs.onRunParked(row)),
-      engine.on('reply', (agent, seconds) => this.#runs.onReply(agent, seconds)),
-      engine.on('commit', (seconds, writes) => this.#store.onCommit(seconds, writes)),
-      engine.on('delivery', (outcome, seconds) => this.#webhooks.onDelivery(outcome, seconds)),
-      engine.on('deliveryRefused', () => this.#webhooks.onDeliveryRefused()),
-      engine.on('urlSwitchedOff', () => this.#webhooks.onUrlSwitchedOff()),
+    const meters = metersOf(this.#registry);
+    this.traffic = requestMetrics(meters, openStreams);
+    this.#ofEngine = [
+      runMetrics(engine, meters, (name) => agents.find(name) !== undefined),
+      stateMetrics(meters),
+      storeMetrics(engine, meters, store),
+      webhookMetrics(engine, meters),
     ];
+    meters
+      .gauge('build_info', 'The versions of Rivulet and Node, and the store.', ['version', 'store', 'node'])
+      .set({ version, store, node: process.versions.node }, 1);
+    meters.asked('agent_files_broken', 'Files of agents that do not load.', () => agents.broken);
   }
 
   get contentType(): string {
@@ -75,21 +57,19 @@ export class Metrics {
 
   /** Stops observing the engine. */
   close(): void {
-    for (const unobserve of this.#unobserve) unobserve();
+    for (const unobserve of this.#ofEngine.flatMap((one) => one.unobserve)) unobserve();
   }
 
   async #collect(): Promise<string> {
     const asked = Promise.all([this.#engine.openRuns(), this.#engine.webhooks.pending()]);
     const [open, pending] = await within(storeTimeout, asked).catch(() => []);
     const { load } = this.#engine;
-    this.#runs.fill(load, open);
-    this.#store.fill(load, open !== undefined);
-    this.#webhooks.fill(pending);
+    for (const one of this.#ofEngine) one.fill({ load, open, pending });
     return `${await this.#registry.metrics()}\n${await processMetrics().metrics()}`;
   }
 }
 
-let registry: Registry | undefined;
+let registry: MetricRegistry | undefined;
 
 /** Names that a Prometheus linter refuses: gauges that are called totals. */
 const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
@@ -98,9 +78,9 @@ const misnamed = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
  * The metrics of the process: CPU, memory, garbage collection, delay of the event loop. All servers of a process share
  * them, because prom-client cannot stop what it has started to observe.
  */
-function processMetrics(): Registry {
+function processMetrics(): MetricRegistry {
   if (registry !== undefined) return registry;
-  registry = new Registry();
+  registry = new MetricRegistry();
   collectDefaultMetrics({ register: registry });
   for (const name of misnamed) registry.removeSingleMetric(name);
   return registry;

@@ -22,7 +22,7 @@ export async function serveOpenApi(
   app: FastifyInstance,
   { version, url, secured, agents }: OpenApiOptions,
 ): Promise<void> {
-  // Imported only where needed: the import takes a fifth of the start.
+  // Imported only where it is served: the plugin takes long to load.
   const { default: swagger } = await import('@fastify/swagger');
   await app.register(swagger, {
     openapi: {

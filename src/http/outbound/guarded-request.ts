@@ -10,6 +10,12 @@ export interface GuardedRequest extends LookupOptions {
   readonly signal: AbortSignal;
 }
 
+/**
+ * The same text for an unknown name, a private address and a closed port: a client must not learn which names and ports
+ * exist in the network of this server.
+ */
+export const unreachable = 'it cannot be reached, or its address is private and not one of --allow-network';
+
 /** Answers such as 100 and 103 before the answer. Real servers send one or two. */
 const maxInterim = 10;
 

@@ -3,7 +3,7 @@ import { fail, RivuletError } from '../../core/errors.ts';
 import { TooLate, withDeadline } from '../../core/timing.ts';
 import type { FetchResource } from '../../engine/sessions.ts';
 import { addressRule } from './address-guard.ts';
-import { guardedRequest } from './guarded-request.ts';
+import { guardedRequest, unreachable } from './guarded-request.ts';
 
 export interface ForeignOptions {
   /** Private addresses or CIDR ranges that may be read. Default none. */
@@ -13,10 +13,6 @@ export interface ForeignOptions {
   /** Milliseconds for a whole request. Default 10,000. */
   readonly timeout?: number;
 }
-
-// The same text for an unknown name, a private address and a closed port: a client must not learn which names and ports
-// exist in the network of this server.
-const unreachable = 'it cannot be reached, or its address is private and not one of --allow-network';
 
 /**
  * Reads resources of other servers, whose URLs come from clients. Private, loopback and link-local addresses are

@@ -9,7 +9,13 @@ import { minSecretLength } from '../limits/limits.ts';
 export class WebhookSecrets {
   readonly #masters: readonly string[];
 
+  /** @throws Error for a secret that is too short */
   constructor(masters: readonly string[]) {
+    if (masters.some((master) => master.length < minSecretLength)) {
+      throw new Error(
+        `webhooks.secrets: expected at least ${minSecretLength} characters each, such as of "openssl rand -hex 32"`,
+      );
+    }
     this.#masters = masters;
   }
 
@@ -36,15 +42,4 @@ export class WebhookSecrets {
         .digest(),
     );
   }
-}
-
-/** The secrets of a configuration; undefined for none. @throws Error for a secret that is too short */
-export function webhookSecrets(masters: readonly string[] = []): WebhookSecrets | undefined {
-  if (masters.length === 0) return undefined;
-  if (masters.some((master) => master.length < minSecretLength)) {
-    throw new Error(
-      `webhooks.secrets: expected at least ${minSecretLength} characters each, such as of "openssl rand -hex 32"`,
-    );
-  }
-  return new WebhookSecrets(masters);
 }

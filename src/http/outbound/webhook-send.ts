@@ -1,11 +1,8 @@
 import { TooLate, withDeadline } from '../../core/timing.ts';
 import { type Attempt, attemptTimeout, type SendWebhook } from '../../engine/webhooks/deliverer.ts';
 import { addressRule } from './address-guard.ts';
-import { guardedRequest } from './guarded-request.ts';
+import { guardedRequest, unreachable } from './guarded-request.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
-
-// The same text for an unknown name, a private address and a closed port, as for resources of other servers.
-const unreachable = 'it cannot be reached, or its address is private and not one of --allow-network';
 
 /**
  * POSTs webhooks, signed after Standard Webhooks. Private addresses are refused when the connection is made, redirects

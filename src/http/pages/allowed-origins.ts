@@ -18,7 +18,7 @@ const loopback = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
  * Refuses requests that are not sent to one of the server's own names, or that come from pages of other origins.
  * Without this check, any web page could use a server on the user's machine: the page's name may resolve to 127.0.0.1
  * (DNS rebinding), and browsers send some requests to other sites without a preflight. Programs other than browsers
- * send no `Origin`. The check runs before the body is read and costs less than a microsecond.
+ * send no `Origin`. The check runs before the body is read.
  * @throws Error that names an option which is no URL, host or origin
  */
 export function refuseForeign(app: FastifyInstance, options: NameOptions): void {
@@ -28,21 +28,18 @@ export function refuseForeign(app: FastifyInstance, options: NameOptions): void 
   const origins = new Set((options.allowedOrigins ?? []).map((text) => originOption(text, 'allowedOrigins: ')));
   if (publicUrl !== undefined) origins.add(publicUrl.origin);
 
-  /** Returns whether the server has the name on every connection. @throws RivuletError `host_refused` */
-  const checkName = (host: string, { raw }: FastifyRequest): boolean => {
+  /** @throws RivuletError `host_refused` */
+  const checkName = (host: string, { raw }: FastifyRequest): void => {
     const name = nameIn(host);
-    if (isName(name, hosts)) return true;
+    if (hosts.has('*') || (name !== undefined && (loopback.test(name) || hosts.has(name)))) return;
     if (name === undefined || name !== addressOf(raw.socket.localAddress)) throw fail('host_refused', host);
-    return false;
   };
-  /** The last Host that is a name of the server on every connection: nearly all requests have the same one. */
-  let known: string | undefined;
   app.addHook('onRequest', (request, _reply, next) => {
     const host = hostOf(request);
-    if (host !== undefined && host !== known && checkName(host, request)) known = host;
+    if (host !== undefined) checkName(host, request);
     // Behind a trusted proxy, `request.host` is `X-Forwarded-Host`, which names the server in cards and manifests.
     const named = request.host.toLowerCase();
-    if (named !== '' && named !== host && named !== known) checkName(named, request);
+    if (named !== '' && named !== host) checkName(named, request);
     const { origin, 'sec-fetch-site': site } = request.headers;
     if (origin !== undefined) {
       if (!isOwnPage(origin, host, origins)) throw fail('origin_refused', origin);
@@ -80,10 +77,6 @@ function hostOf({ raw }: FastifyRequest): string | undefined {
 
 /** The name in a Host header; undefined where it is not one. */
 const nameIn = (host: string): string | undefined => hostHeader.exec(host)?.[1]?.replace(/\.$/, '');
-
-/** Whether the server has this name, whatever address the connection has. */
-const isName = (name: string | undefined, hosts: ReadonlySet<string>): boolean =>
-  hosts.has('*') || (name !== undefined && (loopback.test(name) || hosts.has(name)));
 
 /** The local address of a connection, in the form of a Host header. */
 function addressOf(address: string | undefined): string | undefined {

@@ -4,6 +4,7 @@ import { basename, extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { once } from '../once.ts';
 import { listsValue, matchesEtag } from '../requests/negotiation.ts';
 import { addVary } from './caching.ts';
 import { docsPolicy, guidePolicy, playgroundPolicy } from './security-headers.ts';
@@ -99,18 +100,6 @@ function servePage(app: FastifyInstance, { base, path, files, policy }: Page): v
     if (path === '/' && asked !== app.prefix) return reply.callNotFound();
     return reply.redirect(`${base}${wanted}`);
   });
-}
-
-/** Calls the function when the value is first needed. A failed call is repeated. */
-function once<T>(load: () => Promise<T>): () => Promise<T> {
-  let loaded: Promise<T> | undefined;
-  return () => {
-    loaded ??= load().catch((error: unknown) => {
-      loaded = undefined;
-      throw error;
-    });
-    return loaded;
-  };
 }
 
 async function read(path: string): Promise<File> {

@@ -23,7 +23,7 @@ export const docsPolicy = policy(
 /** For the guide, whose pages are static. Their search reads its index from the server. */
 export const guidePolicy = policy("script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'");
 
-// Names in lower case: Fastify has to look up the lower case of any other, which takes 300 ns each.
+// Fastify keeps names of headers in lower case.
 export const securityHeaders = {
   // A response that a browser opens as a page must not run scripts, be framed or be interpreted as another type.
   'content-security-policy': policy(),

@@ -10,7 +10,7 @@ declare module 'fastify' {
   }
 }
 
-/** Lets replies call back. A field of each: a WeakMap of all of them would be work for every collection of garbage. */
+/** Gives replies the field that `onceClosed` uses. */
 export function allowCloseCallbacks(app: FastifyInstance): void {
   app.decorateReply('closeCallbacks', undefined);
 }

@@ -245,24 +245,19 @@ export class Responder {
     return { last, id: lastIdOf(batch) };
   }
 
-  /**
-   * Reads until a cursor ends or the server stops, and returns the last batch. Operators of RxJS would
-   * take 5 % of a short run, and an asynchronous iteration 2 %.
-   */
-  #read(cursor: Cursor, read?: (batch: Batch) => unknown): Promise<Batch | undefined> {
+  /** Reads until a cursor ends or the server stops, and returns the last batch. */
+  async #read(cursor: Cursor, read?: (batch: Batch) => unknown): Promise<Batch | undefined> {
     const leave = this.#whenStopped(() => cursor.close());
-    return new Promise((resolve, reject) => {
+    try {
       let last: Batch | undefined;
-      const onBatch = (batch: Batch): void => {
+      for await (const batch of cursor) {
         last = batch;
         read?.(batch);
-      };
-      cursor.follow(onBatch, (error) => {
-        leave();
-        if (error === undefined) resolve(last);
-        else reject(error);
-      });
-    });
+      }
+      return last;
+    } finally {
+      leave();
+    }
   }
 }
 

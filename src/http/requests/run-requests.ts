@@ -17,10 +17,7 @@ export const runOptions = (headers: RunHeaders): RunOptions => ({
     isOnDisconnect(headers['on-disconnect']) && { on_disconnect: headers['on-disconnect'] }),
   ...(headers['rivulet-channel'] !== undefined && { channel: headers['rivulet-channel'] }),
   ...(headers.traceparent !== undefined && {
-    trace: {
-      traceparent: headers.traceparent,
-      ...(headers.tracestate !== undefined && { tracestate: headers.tracestate }),
-    },
+    trace: { traceparent: headers.traceparent, tracestate: headers.tracestate },
   }),
 });
 
@@ -55,11 +52,11 @@ function filterOf({ agent_name, session_id, status, parked, owner }: RunsQuery):
     throw fail('agent_unknown', agent_name.slice(0, 100));
   }
   return {
-    ...(agent_name !== undefined && { agent_name }),
+    agent_name,
     ...(session_id !== undefined && { session_id: session_id.toLowerCase() }),
-    ...(status !== undefined && { status }),
+    status,
     ...(parked && { parked }),
-    ...(owner !== undefined && { owner }),
+    owner,
   };
 }
 

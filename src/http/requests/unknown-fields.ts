@@ -14,8 +14,7 @@ interface ClosedObject {
 
 /**
  * Names the fields of bodies and queries that no schema has in the header `Rivulet-Warning`, such as `unknown field
- * "modle" in body`. They are ignored otherwise, because clients may be newer than the server. A request without such
- * fields costs one look at each key.
+ * "modle" in body`. They are ignored otherwise, because clients may be newer than the server.
  */
 export function reportUnknownFields(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {

@@ -8,10 +8,9 @@ interface Waiting {
 
 /**
  * Shares the event loop between readers that replay long logs. A store in this process answers at once, and a socket
- * buffers megabytes, so a replay would block the process until it ends: 500 replays blocked it for eleven seconds. Here
- * a few readers continue in each turn of the event loop, those with the fewest characters sent first, so that a short
- * run does not queue behind long ones. Each 64 KiB of a replay costs a turn (about 30 µs) and a search of the waiting
- * readers. Readers that follow a run live never wait here.
+ * buffers megabytes. So a replay would block the process until the replay ends. Here a few readers continue in each turn
+ * of the event loop. Those with the fewest characters sent come first, so that a short run does not wait for long ones.
+ * A reader that follows a run live never waits here.
  */
 export class FairScheduler {
   readonly #waiting: Waiting[] = [];

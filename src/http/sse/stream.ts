@@ -18,7 +18,7 @@ export interface StreamOptions {
 
 /** One stream of a server. */
 export interface OneStream {
-  /** What it shares with the others. As one field: a copy of that takes V8 a hundredth of a stream of one event. */
+  /** Options that all streams share. */
   readonly streams: StreamOptions;
   readonly mode: StreamMode;
   /** Called when the response closes, with true where its client disconnected before the end of the stream. */

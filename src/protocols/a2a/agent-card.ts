@@ -33,7 +33,7 @@ export function agentCard(manifest: AgentManifest, options: CardOptions): object
       { url: own, protocolBinding: 'HTTP+JSON', protocolVersion: version },
     ],
     ...(author !== undefined && { provider: { organization: author.name, url: home ?? own } }),
-    ...(documentation !== undefined && { documentationUrl: documentation }),
+    documentationUrl: documentation,
     capabilities: capabilities(options),
     ...security(credentials),
     defaultInputModes: modes(input_content_types),

@@ -6,7 +6,7 @@ import { sessionIdFor } from '../../engine/ids.ts';
 import { utcOf, uuidPattern } from '../../schema/formats.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { ListTasksRequest } from './request.ts';
-import type { Tasks } from './stored-tasks.ts';
+import { readListed } from './stored-tasks.ts';
 import type { Task } from './task-object.ts';
 
 const defaultPageSize = 50;
@@ -33,7 +33,6 @@ export interface TaskPage extends Record<string, unknown> {
 /** The caller's tasks, those whose status has changed last first; of an agent, or of all. */
 export async function listTasks(
   own: Access,
-  tasks: Tasks,
   agent: string | undefined,
   { contextId = '', status, pageSize = defaultPageSize, pageToken = '', ...asked }: ListTasksRequest,
 ): Promise<TaskPage> {
@@ -42,21 +41,13 @@ export async function listTasks(
   const statuses = status === undefined ? undefined : statusesOf[status];
   if (statuses?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
   const { runs, total, next } = await own.runsByStatusTime(
-    {
-      ...(agent !== undefined && { agent_name: agent }),
-      ...(contextId !== '' && { session_id: sessionIdFor(contextId) }),
-      ...(statuses !== undefined && { statuses }),
-      ...(since !== undefined && { since }),
-    },
+    { agent_name: agent, ...(contextId !== '' && { session_id: sessionIdFor(contextId) }), statuses, since },
     after,
     pageSize,
   );
-  const extent = {
-    includeArtifacts: asked.includeArtifacts ?? false,
-    ...(asked.historyLength !== undefined && { historyLength: asked.historyLength }),
-  };
+  const extent = { includeArtifacts: asked.includeArtifacts ?? false, historyLength: asked.historyLength };
   const listed = runs.map((run): StatusPosition => JSON.parse(run));
-  const { found, last = next } = await own.page(listed, ({ run_id }) => tasks.readListed(own, run_id, extent));
+  const { found, last = next } = await own.page(listed, ({ run_id }) => readListed(own, run_id, extent));
   const nextPageToken = last === undefined ? '' : tokenOf(last);
   return { tasks: found.filter((task) => task !== undefined), nextPageToken, pageSize, totalSize: total };
 }

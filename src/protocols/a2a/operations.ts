@@ -11,7 +11,7 @@ import type { AgentManifest } from '../../schema/agent.ts';
 import type { RunHeaders } from '../../schema/api.ts';
 import { startOf } from '../turns.ts';
 import { listTasks } from './list-tasks.ts';
-import { type FrameForm, taskFrame } from './projection.ts';
+import { a2aFrames, type FrameForm, taskFrame } from './projection.ts';
 import { ownNames } from './proto-json.ts';
 import {
   ConfigList,
@@ -25,13 +25,12 @@ import {
 } from './push-configs.ts';
 import { CardRequest, ListTasksRequest, SendMessageRequest, TaskRequest } from './request.ts';
 import { send } from './send.ts';
-import type { Tasks } from './stored-tasks.ts';
-import { stateOf, type TaskExtent } from './task-object.ts';
+import { begunTask, findTask, readTask, runAt } from './stored-tasks.ts';
+import { stateOf, taskOf } from './task-object.ts';
 
 /** What the operations of a server share. */
 export interface Service {
   readonly responder: Responder;
-  readonly tasks: Tasks;
   /** The card of an agent as its caller sees it, or that of the server. @throws RivuletError `operation_unsupported` */
   extendedCard(call: Call): Promise<object>;
 }
@@ -77,23 +76,23 @@ const configs = (
   schema: TObject,
   run: (own: Access, find: FindTask, params: unknown) => Promise<object>,
 ): Operation =>
-  operation(scope, schema, async ({ tasks }, { own, agent, params }) => {
+  operation(scope, schema, async (_service, { own, agent, params }) => {
     if (!own.canPush) throw fail('webhooks_off');
-    return run(own, (id) => tasks.find(own, agent, id), params);
+    return run(own, (id) => findTask(own, agent, id), params);
   });
 
 /** The operations by their names. The bindings say how each is asked for. */
 export const operations = {
   SendMessage: operation('runs:write', SendMessageRequest, sendMessage),
   SendStreamingMessage: operation('runs:write', SendMessageRequest, sendStreamingMessage),
-  GetTask: operation('runs:read', TaskRequest, async ({ tasks }, { own, agent, params }) => {
-    const { id, ...extent } = taskRequest(params);
-    return tasks.read(own, await tasks.find(own, agent, id), extentOf(extent));
+  GetTask: operation('runs:read', TaskRequest, async (_service, { own, agent, params }) => {
+    const { id, historyLength } = taskRequest(params);
+    return readTask(own, await findTask(own, agent, id), { historyLength });
   }),
-  ListTasks: operation('runs:read', ListTasksRequest, async ({ tasks }, { own, agent, params }) => {
+  ListTasks: operation('runs:read', ListTasksRequest, async (_service, { own, agent, params }) => {
     const asked = listRequest(params ?? {});
     const named = agent ?? (asked.tenant || undefined);
-    return listTasks(own, tasks, named && manifestOf(own, named).name, asked);
+    return listTasks(own, named && manifestOf(own, named).name, asked);
   }),
   CancelTask: operation('runs:write', TaskRequest, cancelTask),
   SubscribeToTask: operation('runs:read', TaskRequest, subscribeToTask),
@@ -106,9 +105,6 @@ export const operations = {
 export type OperationName = keyof typeof operations;
 
 export const isOperation = (name: string): name is OperationName => Object.hasOwn(operations, name);
-
-const extentOf = ({ historyLength }: { historyLength?: number }): TaskExtent =>
-  historyLength === undefined ? {} : { historyLength };
 
 /** The manifest of an agent without figures. @throws RivuletError `agent_unknown` */
 export function manifestOf(own: Access, name: string): AgentManifest {
@@ -130,50 +126,53 @@ function agentOf({ own, agent }: Call, { tenant, message, metadata }: SendMessag
 }
 
 /** Waits until the task is settled, unless the client does not want to. */
-async function sendMessage({ responder, tasks }: Service, call: Call): Promise<object> {
+async function sendMessage({ responder }: Service, call: Call): Promise<object> {
   const { own, reply } = call;
   const asked = sendRequest(call.params);
   responder.admit(own, 'sync');
-  const { run_id, after: seen } = await send(own, tasks, agentOf(call, asked), asked, call.headers);
+  const { run_id, after: seen, begun } = await send(own, agentOf(call, asked), asked, call.headers);
   nameRun(reply, run_id);
-  const { returnImmediately = false, ...extent } = asked.configuration ?? {};
-  if (returnImmediately) return { task: await tasks.read(own, run_id, extentOf(extent)) };
+  const { returnImmediately = false, historyLength } = asked.configuration ?? {};
+  if (returnImmediately) return { task: await readTask(own, run_id, { historyLength }) };
   const run = await responder.collect(reply, own, run_id, { after: seen });
-  return { task: await tasks.of(own, run_id, JSON.parse(run), extentOf(extent)) };
+  const { task, input } = begun ?? (await begunTask(own, run_id));
+  return { task: taskOf(task, JSON.parse(run), input, { historyLength }) };
 }
 
 /** A stream until the task is settled. It begins with the task: a new one, or as it was when it got the reply. */
-async function sendStreamingMessage({ responder, tasks }: Service, call: Call): Promise<undefined> {
+async function sendStreamingMessage({ responder }: Service, call: Call): Promise<undefined> {
   const { own, reply } = call;
   const asked = sendRequest(call.params);
   responder.admit(own, 'stream');
-  const turn = await send(own, tasks, agentOf(call, asked), asked, call.headers);
+  const turn = await send(own, agentOf(call, asked), asked, call.headers);
   const { run_id, after: seen } = turn;
   nameRun(reply, run_id);
-  const extent = extentOf(asked.configuration ?? {});
+  const extent = { historyLength: asked.configuration?.historyLength };
   const form = formOf(call);
-  const projection = await tasks.projection(own, run_id, { ...form, ...extent });
-  const snapshot = seen === 0 ? [] : [taskFrame(await tasks.readAt(own, run_id, seen, extent), seen, form)];
+  const { task, input } = turn.begun ?? (await begunTask(own, run_id));
+  const before = seen === 0 ? undefined : await runAt(own, run_id, seen);
+  const snapshot = before === undefined ? [] : [taskFrame(taskOf(task, before, input, extent), seen, form)];
   await responder.project(reply, own, run_id, {
-    projection,
+    projection: a2aFrames(task, input, { ...form, ...extent }),
     from: startOf(turn),
     lead: () => snapshot,
   });
 }
 
 /** Waits until the task is final. One that is cancelled already is answered again. */
-async function cancelTask({ responder, tasks }: Service, { own, agent, params, reply }: Call): Promise<object> {
+async function cancelTask({ responder }: Service, { own, agent, params, reply }: Call): Promise<object> {
   const { id } = taskRequest(params);
-  const run_id = await tasks.find(own, agent, id);
+  const run_id = await findTask(own, agent, id);
   try {
     // Before the cancel, so that its event comes after.
     const { last } = await endOf(own, run_id);
     await own.cancel(run_id);
     const run = await responder.collect(reply, own, run_id, { after: last, until: 'final' });
-    return await tasks.of(own, run_id, JSON.parse(run), {});
+    const { task, input } = await begunTask(own, run_id);
+    return taskOf(task, JSON.parse(run), input);
   } catch (error) {
     if (!(error instanceof RivuletError && error.kind === 'already_final')) throw error;
-    const task = await tasks.read(own, run_id, {});
+    const task = await readTask(own, run_id, {});
     if (task.status.state !== stateOf.cancelled) throw error;
     return task;
   }
@@ -183,10 +182,10 @@ async function cancelTask({ responder, tasks }: Service, { own, agent, params, r
  * A stream until the task is final. It begins with the task as it is now; or, for a client that names the extension of
  * cursors and sends one, exactly after the frame that the client has.
  */
-async function subscribeToTask({ responder, tasks }: Service, call: Call): Promise<undefined> {
+async function subscribeToTask({ responder }: Service, call: Call): Promise<undefined> {
   const { own, agent, params, reply, headers } = call;
-  const { id, ...extent } = taskRequest(params);
-  const run_id = await tasks.find(own, agent, id);
+  const { id, historyLength } = taskRequest(params);
+  const run_id = await findTask(own, agent, id);
   responder.admit(own, 'stream');
   const { last, final } = await endOf(own, run_id);
   const cursor = call.cursors ? lastEventIdIn({ headers }) : undefined;
@@ -195,10 +194,11 @@ async function subscribeToTask({ responder, tasks }: Service, call: Call): Promi
   }
   const from = cursor === undefined ? after(last) : placeOf(cursor, final ? last : undefined);
   const form = formOf(call);
-  const snapshot =
-    cursor === undefined ? [taskFrame(await tasks.readAt(own, run_id, last, extentOf(extent)), last, form)] : [];
+  const { task, input } = await begunTask(own, run_id);
+  const now = cursor === undefined ? await runAt(own, run_id, last) : undefined;
+  const snapshot = now === undefined ? [] : [taskFrame(taskOf(task, now, input, { historyLength }), last, form)];
   await responder.project(reply, own, run_id, {
-    projection: await tasks.projection(own, run_id, form),
+    projection: a2aFrames(task, input, form),
     from,
     until: 'final',
     mode: 'events',
@@ -222,4 +222,4 @@ function placeOf(cursor: string, end: number | undefined): Position {
 }
 
 /** How the frames of a request differ from those of others. */
-const formOf = ({ id, cursors }: Call): FrameForm => ({ ...(id !== undefined && { id }), ...(cursors && { cursors }) });
+const formOf = ({ id, cursors }: Call): FrameForm => ({ id, ...(cursors && { cursors }) });

@@ -31,7 +31,7 @@ interface State {
   readonly status?: TaskStatus;
 }
 
-/** How the frames of one request differ from those of others. Without any, all readers of a task share theirs. */
+/** How the frames of one request differ from those of others. */
 export interface FrameForm {
   /** The messages of the history in the first frame. Default: all. */
   readonly historyLength?: number;
@@ -40,9 +40,6 @@ export interface FrameForm {
   /** Whether each update has its position in its metadata. */
   readonly cursors?: boolean;
 }
-
-/** Whether the frames depend on the log alone, and on the length of the history. */
-export const isShared = ({ id, cursors }: FrameForm): boolean => id === undefined && cursors !== true;
 
 const headOf = ({ id }: FrameForm): string => (id === undefined ? '' : `{"jsonrpc":"2.0","id":${id},"result":`);
 const tailOf = ({ id }: FrameForm): string => (id === undefined ? '' : '}');
@@ -66,11 +63,11 @@ const tokenEnd = '}]},"append":true}}';
  */
 export function a2aFrames(task: Conversation, input: readonly Message[], form: FrameForm = {}): Projection<State> {
   const { historyLength } = form;
-  const extent = historyLength === undefined ? {} : { historyLength };
   const end = flat(`${tokenEnd}${tailOf(form)}\nid: `);
   return {
     start: { artifacts: 0 },
-    shared: isShared(form),
+    // They have the id of one request.
+    shared: false,
     project(state, line, n, frames) {
       const token = tokenIn(line);
       if (token !== undefined && state.open !== undefined) {
@@ -82,7 +79,7 @@ export function a2aFrames(task: Conversation, input: readonly Message[], form: F
       const group = new Group(task, state, n, form);
       const event: Event = JSON.parse(line);
       // The first frame of a stream is the task.
-      if (event.type === 'run.created') group.begin(event.run, (run) => taskOf(task, run, input, extent));
+      if (event.type === 'run.created') group.begin(event.run, (run) => taskOf(task, run, input, { historyLength }));
       else group.add(event);
       group.write(frames);
       return group.state;

@@ -50,7 +50,7 @@ export function targetOf(
     id: id || newId(),
     form: pushFormName,
     url,
-    ...(conversation !== undefined && { conversation }),
+    conversation,
     ...(token && { token }),
     ...(scheme !== '' && { authentication: { scheme, ...(credentials && { credentials }) } }),
   };
@@ -99,6 +99,6 @@ const shown = (taskId: string, { id = '', url, token, authentication }: PushTarg
   taskId,
   id,
   url,
-  ...(token !== undefined && { token }),
-  ...(authentication !== undefined && { authentication }),
+  token,
+  authentication,
 });

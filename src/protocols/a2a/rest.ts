@@ -90,7 +90,7 @@ export const restRoutes: FastifyPluginAsyncTypebox<BindingOptions> = async (app,
         const { id, verb } = taskIn(request.params);
         if (verb !== undefined && verb !== 'subscribe') throw unknown(request);
         const { historyLength } = request.query;
-        const params = { id, ...(historyLength !== undefined && { historyLength }) };
+        const params = { id, historyLength };
         return answer(verb === undefined ? 'GetTask' : 'SubscribeToTask', request, reply, params);
       },
     );

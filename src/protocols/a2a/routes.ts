@@ -7,37 +7,35 @@ import { named } from '../../http/plugin-name.ts';
 import { matchesEtag } from '../../http/requests/negotiation.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams } from '../../schema/api.ts';
-import { answerErrors, type ProtocolOptions, type RootOptions } from '../protocol.ts';
+import { answerErrors, type ProtocolOptions } from '../protocol.ts';
 import { agentCard, type CardOptions, cardPath, serverCard } from './agent-card.ts';
 import { sendRestError } from './errors.ts';
 import { jsonRpcRoutes } from './json-rpc.ts';
 import { manifestOf, type Service } from './operations.ts';
 import { restRoutes } from './rest.ts';
-import { Tasks } from './stored-tasks.ts';
 
 /** A2A: an agent is an address with a card, a run is a task. */
 export const a2aRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
-  const { prefix, responder } = options;
+  const { responder } = options;
   answerErrors(app, options, sendRestError);
   const service: Service = {
     responder,
-    tasks: new Tasks(),
     extendedCard: async ({ own, agent, reply }) => {
       if (options.credentials.length === 0) {
         throw fail('operation_unsupported', 'The agent card has all: this server has no extended one');
       }
-      const card = cardOptions(options, prefix, reply.request);
+      const card = cardOptions(options, reply.request);
       return agent === undefined ? serverCard(manifestsOf(own), card) : agentCard(manifestOf(own, agent), card);
     },
   };
   const bindings = { ...options, service, prefix: '' };
   await app.register(named(jsonRpcRoutes, 'a2a-json-rpc'), bindings);
   await restRoutes(app, bindings);
-  await agentCardRoutes(app, { ...options, home: prefix });
+  await agentCardRoutes(app, options);
 };
 
 /** The card of each agent. Without credentials, an agent that asks for scopes has none: see the extended card. */
-const agentCardRoutes: FastifyPluginAsyncTypebox<RootOptions> = async (app, options) => {
+const agentCardRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
   const since = new Date().toUTCString();
   app.get(
     `/:name/${cardPath}`,
@@ -46,21 +44,17 @@ const agentCardRoutes: FastifyPluginAsyncTypebox<RootOptions> = async (app, opti
       const { name } = request.params;
       const manifest = manifestOf(options.visitor, name);
       if (!options.visitor.mayRun(name)) throw fail('agent_unknown', name);
-      return sendCard(
-        reply,
-        agentCard(manifest, cardOptions(options, options.home, request)),
-        changedAt(manifest, since),
-      );
+      return sendCard(reply, agentCard(manifest, cardOptions(options, request)), changedAt(manifest, since));
     },
   );
 };
 
 /** The card of the server, at the address where the protocol looks for it. */
-export const serverCardRoutes: FastifyPluginAsync<RootOptions> = async (app, options) => {
+export const serverCardRoutes: FastifyPluginAsync<ProtocolOptions> = async (app, options) => {
   const since = new Date().toUTCString();
   app.get(`/${cardPath}`, { config: { open: true }, schema: { hide: true } }, async (request, reply) => {
     const manifests = manifestsOf(options.visitor);
-    return sendCard(reply, serverCard(manifests, cardOptions(options, options.home, request)), since);
+    return sendCard(reply, serverCard(manifests, cardOptions(options, request)), since);
   });
 };
 
@@ -68,11 +62,11 @@ export const serverCardRoutes: FastifyPluginAsync<RootOptions> = async (app, opt
 
 const manifestsOf = (own: Access): AgentManifest[] => own.tools().filter(({ name }) => own.mayRun(name));
 
-const cardOptions = (
-  { url, credentials, visitor }: Pick<RootOptions, 'url' | 'credentials' | 'visitor'>,
-  prefix: string,
-  request: FastifyRequest,
-): CardOptions => ({ url: `${url(request)}${prefix}/`, credentials, canPush: visitor.canPush });
+const cardOptions = ({ url, credentials, visitor, prefix }: ProtocolOptions, request: FastifyRequest): CardOptions => ({
+  url: `${url(request)}${prefix}/`,
+  credentials,
+  canPush: visitor.canPush,
+});
 
 const changedAt = ({ metadata: { updated_at, created_at } = {} }: AgentManifest, since: string): string => {
   const at = updated_at ?? created_at;

@@ -9,11 +9,17 @@ import type { RunHeaders } from '../../schema/api.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunDetails } from '../../schema/run.ts';
 import { isYesOrNo } from '../part-kinds.ts';
+import { reusedId } from '../replies.ts';
 import type { Turn } from '../turns.ts';
 import { createPushConfig, targetOf } from './push-configs.ts';
 import type { SendMessageRequest } from './request.ts';
-import type { Tasks } from './stored-tasks.ts';
+import { type BegunTask, conversationOf, findTask } from './stored-tasks.ts';
 import { inputOf } from './task-parts.ts';
+
+/** `begun`: of a task that the message has made. */
+interface SentTurn extends Turn {
+  readonly begun?: BegunTask;
+}
 
 /**
  * Creates a run with a message, or answers the question of the one that the message names. A message that comes again,
@@ -22,11 +28,10 @@ import { inputOf } from './task-parts.ts';
  */
 export async function send(
   own: Access,
-  tasks: Tasks,
   agent: string,
   asked: SendMessageRequest,
   headers: RunHeaders,
-): Promise<Turn> {
+): Promise<SentTurn> {
   const { message, configuration: { acceptedOutputModes = [], taskPushNotificationConfig: push } = {} } = asked;
   const { messageId } = message;
   const contextId = message.contextId || undefined;
@@ -39,23 +44,19 @@ export async function send(
   };
   try {
     if (taskId !== undefined) {
-      return await answer(own, await tasks.find(own, agent, taskId), asked, session_id, options);
+      return await answer(own, await findTask(own, agent, taskId), asked, session_id, options);
     }
     await checkModes(own, agent, acceptedOutputModes);
     const input = [inputOf(message)];
     const request = requestOf(asked, contextId);
     const created = await own.create(
-      { agent_name: agent, input, ...(session_id !== undefined && { session_id }) },
+      { agent_name: agent, input, session_id },
       { ...options, request, ...(push !== undefined && { targets: [targetOf(push, contextId)] }) },
     );
-    tasks.add(created.run, input, request);
-    return created;
+    return { ...created, begun: { task: conversationOf(JSON.parse(created.run), request), input } };
   } catch (error) {
     if (error instanceof RivuletError && namesPlaces.has(error.kind)) throw inItsWords(error);
-    const isReused = error instanceof RivuletError && error.kind === 'idempotency_key_reused';
-    if (!isReused || headers['idempotency-key'] !== undefined) throw error;
-    // The client knows no Idempotency-Key where it has sent none.
-    throw fail('validation_failed', 'message.messageId', 'came with another message before; send a new one for each');
+    throw reusedId(error, headers, 'message.messageId', 'came with another message before; send a new one for each');
   }
 }
 
@@ -71,11 +72,11 @@ function requestOf({ message, configuration, metadata, tenant }: SendMessageRequ
   const { acceptedOutputModes = [] } = configuration ?? {};
   return {
     protocol: 'a2a',
-    ...(contextId !== undefined && { conversation: contextId }),
+    conversation: contextId,
     metadata: {
       messageId,
-      ...(message.metadata !== undefined && { message: message.metadata }),
-      ...(metadata !== undefined && { request: metadata }),
+      message: message.metadata,
+      request: metadata,
       ...(acceptedOutputModes.length > 0 && { acceptedOutputModes }),
       ...(extensions.length > 0 && { extensions }),
       ...(referenceTaskIds.length > 0 && { referenceTaskIds }),
@@ -110,7 +111,7 @@ function replyOf({ await_request }: Pick<Run, 'await_request'>, message: SendMes
   const given = inputOf(message);
   if (await_request === undefined) return { message: given };
   const { id } = await_request;
-  return { ...(id !== undefined && { id }), message: saidYesOrNo(await_request, given) };
+  return { id, message: saidYesOrNo(await_request, given) };
 }
 
 /** People answer a question for a yes or a no with a word. */

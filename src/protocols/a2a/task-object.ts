@@ -66,7 +66,7 @@ export function statusOf(task: Conversation, run: Run): TaskStatus {
   const { status, await_request, error } = run;
   const message =
     status === 'awaiting' ? await_request && questionOf(task, await_request) : error && errorOf(task, error);
-  return { state: stateOf[status], timestamp: timeOf(run), ...(message !== undefined && { message }) };
+  return { state: stateOf[status], timestamp: timeOf(run), message };
 }
 
 /** When a run came to its status. The log has no time of the moment at which an agent begins. */
@@ -88,7 +88,7 @@ function questionOf(task: Conversation, { message, id = '', schema, expires_at, 
 
 const errorOf = (task: Conversation, { message, code, data }: ErrorBody): TaskMessage => ({
   ...agentMessage(task, 'error', [{ text: message }]),
-  metadata: { [extension.error]: { code, ...(data !== undefined && { data }) } },
+  metadata: { [extension.error]: { code, data } },
 });
 
 /** A message of the agent; its id has the task's in it. */

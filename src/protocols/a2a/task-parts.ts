@@ -60,7 +60,7 @@ function inputPartOf(part: Part, path: string): GivenPart {
   return {
     ...contentOf({ ...part, ...(part.raw !== undefined && { raw: base64In(part.raw, path) }) }, mediaType, filename),
     ...(filename !== '' && { name: filename }),
-    ...(metadata !== undefined && { client_metadata: metadata }),
+    client_metadata: metadata,
   };
 }
 
@@ -98,11 +98,11 @@ export function taskPartOf(part: GivenPart): TaskPart {
 
 /** In the spelling of the protocol. */
 const citationOf = ({ start_index, end_index, url, title, description }: CitationMetadata) => ({
-  ...(start_index !== undefined && { startIndex: start_index }),
-  ...(end_index !== undefined && { endIndex: end_index }),
-  ...(url !== undefined && { url }),
-  ...(title !== undefined && { title }),
-  ...(description !== undefined && { description }),
+  startIndex: start_index,
+  endIndex: end_index,
+  url,
+  title,
+  description,
 });
 
 /** A step of the agent, in the spelling of the protocol. */
@@ -114,12 +114,12 @@ export const stepOf = ({
   tool_error,
   tool_call_id,
 }: TrajectoryMetadata) => ({
-  ...(message !== undefined && { message }),
-  ...(tool_name !== undefined && { toolName: tool_name }),
-  ...(tool_input !== undefined && { toolInput: tool_input }),
-  ...(tool_output !== undefined && { toolOutput: tool_output }),
-  ...(tool_error !== undefined && { toolError: tool_error }),
-  ...(tool_call_id !== undefined && { toolCallId: tool_call_id }),
+  message,
+  toolName: tool_name,
+  toolInput: tool_input,
+  toolOutput: tool_output,
+  toolError: tool_error,
+  toolCallId: tool_call_id,
 });
 
 function taskContentOf(part: MessagePart): TaskPart {

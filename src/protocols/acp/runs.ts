@@ -3,7 +3,6 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../engine/access.ts';
 import type { AcceptedRun } from '../../engine/runs/create.ts';
-import type { AccessOf } from '../../http/requests/caller.ts';
 import { readsStream } from '../../http/requests/negotiation.ts';
 import { jsonOf, nameRun, type Responder, sendJson } from '../../http/requests/respond.ts';
 import {
@@ -31,6 +30,7 @@ import {
 } from '../../schema/api.ts';
 import { ErrorBody } from '../../schema/error.ts';
 import { Run, RunDetails, type RunMode } from '../../schema/run.ts';
+import type { ProtocolOptions } from '../protocol.ts';
 import { boundsAfter, outlineOf } from '../turns.ts';
 
 // The responses of the modes, which creating and resuming a run share.
@@ -52,11 +52,10 @@ const changes = [
   ['retry', 'Try a parked run again'],
 ] as const;
 
+type RunRouteOptions = Pick<ProtocolOptions, 'access' | 'responder' | 'base'>;
+
 /** Creates, resumes and cancels runs, and tries parked ones again. */
-export const runRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder; base: string }> = async (
-  app,
-  { access, responder, base },
-) => {
+export const runRoutes: FastifyPluginAsyncTypebox<RunRouteOptions> = async (app, { access, responder, base }) => {
   app.post(
     '/runs',
     {
@@ -153,10 +152,7 @@ const eventsOrStream = {
 };
 
 /** Lists, watches, reads and deletes runs. */
-export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder }> = async (
-  app,
-  { access, responder },
-) => {
+export const storedRunRoutes: FastifyPluginAsyncTypebox<RunRouteOptions> = async (app, { access, responder }) => {
   app.get(
     '/runs',
     {
@@ -244,10 +240,7 @@ export const storedRunRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; resp
 };
 
 /** Reads and follows the events of runs. */
-export const eventRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder }> = async (
-  app,
-  { access, responder },
-) => {
+export const eventRoutes: FastifyPluginAsyncTypebox<RunRouteOptions> = async (app, { access, responder }) => {
   app.get(
     '/runs/:run_id/events',
     {
@@ -318,10 +311,7 @@ function lastEventId(request: { headers: IncomingHttpHeaders }): NamedCursor | u
 }
 
 /** Makes runs that repeat a part of another one. */
-export const againRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; responder: Responder; base: string }> = async (
-  app,
-  { access, responder, base },
-) => {
+export const againRoutes: FastifyPluginAsyncTypebox<RunRouteOptions> = async (app, { access, responder, base }) => {
   app.post(
     '/runs/:run_id/again',
     {

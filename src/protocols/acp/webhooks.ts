@@ -40,7 +40,7 @@ export const webhookRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; secret
         cursor?.toLowerCase(),
         limit,
       );
-      return { deliveries: deliveries.map(shown), ...(next !== undefined && { next_cursor: next }) };
+      return { deliveries: deliveries.map(shown), next_cursor: next };
     },
   );
 

@@ -40,8 +40,8 @@ export function requestOf(input: RunAgentInput): AgentRequest {
     ...(state !== undefined && state !== null && { state }),
     metadata: {
       runId,
-      ...(protocolVersion !== undefined && { protocolVersion }),
-      ...(parentRunId !== undefined && { parentRunId }),
+      protocolVersion,
+      parentRunId,
       ...(context !== undefined && context.length > 0 && { context }),
       ...(forwardedProps !== undefined && forwardedProps !== null && { forwardedProps }),
       // As they came: a page that reloads gets them back, with their ids.
@@ -73,9 +73,7 @@ function callOf(
   calls: Map<string, Call>,
 ) {
   const tool_input = objectIn(text);
-  const call: Call = {
-    metadata: { kind: 'trajectory', tool_name: name, ...(tool_input !== undefined && { tool_input }) },
-  };
+  const call: Call = { metadata: { kind: 'trajectory', tool_name: name, tool_input } };
   calls.set(id, call);
   return call;
 }
@@ -127,6 +125,6 @@ const bytes = (content: string, content_type = 'application/octet-stream'): Mess
 
 const toolOf = ({ name, description, parameters }: NonNullable<RunAgentInput['tools']>[number]): ClientTool => ({
   name,
-  ...(description !== undefined && { description }),
+  description,
   ...(isObject(parameters) && { parameters }),
 });

@@ -212,12 +212,7 @@ class Group {
 
   #call(toolCallId: string, toolCallName: string, input: object = {}): void {
     const { before } = this.state;
-    this.#push({
-      type: 'TOOL_CALL_START',
-      toolCallId,
-      toolCallName,
-      ...(before !== undefined && { parentMessageId: before }),
-    });
+    this.#push({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: before });
     this.#push({ type: 'TOOL_CALL_ARGS', toolCallId, delta: JSON.stringify(input) });
     this.#push({ type: 'TOOL_CALL_END', toolCallId });
     this.state = { ...this.state, before: undefined };
@@ -317,8 +312,8 @@ class Group {
       id: this.#id,
       reason: isYesOrNo(asked) ? 'confirmation' : 'input_required',
       message: questionText(asked),
-      ...(asked.schema !== undefined && { responseSchema: asked.schema }),
-      ...(asked.expires_at !== undefined && { expiresAt: asked.expires_at }),
+      responseSchema: asked.schema,
+      expiresAt: asked.expires_at,
     };
     this.#finish(run, { type: 'interrupt', interrupts: [interrupt] });
   }
@@ -332,13 +327,7 @@ class Group {
 
   #finish(run: Run, outcome: object | undefined): void {
     const { threadId, runId } = this.#request;
-    this.#end({
-      type: 'RUN_FINISHED',
-      threadId,
-      runId,
-      ...(outcome !== undefined && { outcome }),
-      ...this.#usageOf(run),
-    });
+    this.#end({ type: 'RUN_FINISHED', threadId, runId, outcome, ...this.#usageOf(run) });
   }
 }
 

@@ -70,7 +70,7 @@ function replyTo({ status, payload }: ResumeEntry): { message?: MessageInput } {
 function resultOf(message: Said): MessageInput & Pick<Said, 'id' | 'error'> {
   const content = textIn(message) || (message.error ?? '');
   const { id, error } = message;
-  return { parts: [{ content_type: 'text/plain', content }], id, ...(error !== undefined && { error }) };
+  return { parts: [{ content_type: 'text/plain', content }], id, error };
 }
 
 /**

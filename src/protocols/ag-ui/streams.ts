@@ -10,7 +10,7 @@ import { after, beginning, type Position, Projector } from '../../http/sse/proje
 import type { RunHeaders } from '../../schema/api.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { RunDetails } from '../../schema/run.ts';
-import { atPlace, cancelOpen } from '../replies.ts';
+import { atPlace, cancelOpen, reusedId } from '../replies.ts';
 import { type Bounds, boundsAfter, boundsAt, type Outline, outlineOf, type Turn } from '../turns.ts';
 import { inputOf, requestOf } from './input-messages.ts';
 import { type AgUiRun, agUiFrames, runError } from './projection.ts';
@@ -83,7 +83,7 @@ export class RunStreams {
     const { runId, threadId, protocolVersion } = posted.body;
     const known = (await own.findKey(scopeOf(posted.agent), keyOf(posted))) ?? (await answered(own, posted));
     if (known === undefined) throw fail('run_unknown', runId);
-    const run = { ...known, runId, threadId, ...(protocolVersion !== undefined && { protocolVersion }) };
+    const run = { ...known, runId, threadId, protocolVersion };
     return this.rest(reply, own, run, cursor);
   }
 
@@ -166,16 +166,12 @@ async function create(own: Access, posted: Posted): Promise<{ run_id: string }> 
   try {
     return await own.create({ agent_name: agent, input }, { ...optionsOf(posted), request: requestOf(body) });
   } catch (error) {
-    throw reusedId(error, posted);
+    throw reusedRunId(error, posted);
   }
 }
 
-/** The client knows no Idempotency-Key where it has sent none. */
-function reusedId(error: unknown, { headers }: Posted): unknown {
-  const isReused = error instanceof RivuletError && error.kind === 'idempotency_key_reused';
-  if (!isReused || headers['idempotency-key'] !== undefined) return error;
-  return fail('validation_failed', 'runId', 'came with another request before; send a new one for each run');
-}
+const reusedRunId = (error: unknown, { headers }: Posted): unknown =>
+  reusedId(error, headers, 'runId', 'came with another request before; send a new one for each run');
 
 /**
  * Gives a run the answer of a request. `passed`: the question is not open any more, and the client that gives it up gets
@@ -199,16 +195,12 @@ async function take(
     }
     if (question === undefined) throw fail('not_awaiting', run_id, 'past this question');
     const { channel = 'ag-ui', ...options } = optionsOf(posted);
-    await own.resume(
-      run_id,
-      { message, ...(question.id !== undefined && { id: question.id }) },
-      { ...options, channel },
-    );
+    await own.resume(run_id, { message, id: question.id }, { ...options, channel });
     return 'replies';
   } catch (error) {
     const isPast = error instanceof RivuletError && pastQuestion.has(error.kind);
     if (isResult && isPast) return undefined;
-    throw reusedId(atPlace(error, answer.path), posted);
+    throw reusedRunId(atPlace(error, answer.path), posted);
   }
 }
 

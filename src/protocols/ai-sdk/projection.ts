@@ -10,6 +10,7 @@ import type { Event } from '../../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
 import { isYesOrNo, jsonIn, kindOf } from '../part-kinds.ts';
+import { codeOf } from '../replies.ts';
 
 /** A chunk of the UI message stream, with only the properties that every version of the AI SDK from 5 on accepts. */
 export interface Chunk {
@@ -190,13 +191,13 @@ const rivulet = (more: object): object => ({ rivulet: more });
 
 function citationChunk({ kind: _, url, title, ...rest }: { readonly [field: string]: unknown }, n: number): Chunk {
   if (typeof url !== 'string') {
-    return { type: 'data-citation', id: `e${n}`, data: { ...rest, ...(title !== undefined && { title }) } };
+    return { type: 'data-citation', id: `e${n}`, data: { ...rest, title } };
   }
   return {
     type: 'source-url',
     sourceId: `e${n}`,
     url,
-    ...(title !== undefined && { title }),
+    title,
     ...(Object.keys(rest).length > 0 && { providerMetadata: rivulet(rest) }),
   };
 }
@@ -261,11 +262,7 @@ function asked(open: Open, { status, usage, await_request }: Run, approvals: boo
 
 function questionInput(request: AwaitRequest): object {
   const { schema, expires_at } = request;
-  return {
-    message: questionText(request),
-    ...(schema !== undefined && { schema }),
-    ...(expires_at !== undefined && { expires_at }),
-  };
+  return { message: questionText(request), schema, expires_at };
 }
 
 /**
@@ -328,11 +325,6 @@ function ended(open: Open, run: Run): Step {
     open: { ...before.open, settled: { status, ...(usage && { usage }), ...(cutOff && { finish_reason: cutOff }) } },
     chunks,
   };
-}
-
-/** The agent's own code of an error, where it has one. */
-function codeOf({ code, data }: NonNullable<Run['error']>): string {
-  return typeof data?.code === 'string' ? data.code : code;
 }
 
 /** The chunk at the end of a stream. Clients that count chunks would ask again without it, also after an error. */

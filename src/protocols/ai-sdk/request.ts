@@ -59,37 +59,36 @@ interface Reply {
 
 export type ChatRequest = Said | Reply;
 
-/** Makes the reader of requests. It throws RivuletError `validation_failed`, which names the field. */
-export function chatReader(): (body: ChatBody, approvals: boolean) => ChatRequest {
-  const checkMessage = compile(MessageInput, 'message');
-  return (body, approvals) => {
-    const { id, message, messages = message === undefined ? [] : [message], trigger, messageId } = body;
-    const session_id = id === undefined ? undefined : sessionIdFor(id);
-    const last = messages.at(-1);
-    if (last === undefined) throw fail('validation_failed', 'messages', 'expected at least one');
-    // A chat may go on while a question is open, so the answered message need not be the last one.
-    const named = messages.findLast((one) => messageId !== undefined && one.id === messageId);
-    const isNew = trigger === 'regenerate-message';
-    const replied = !isNew && named?.role === 'assistant' ? named : last;
-    if (!isNew && replied.role === 'assistant') return { kind: 'reply', session_id, ...replyIn(replied) };
-    const path = body.messages === undefined ? 'message' : `messages[${messages.length - 1}]`;
-    if (last.role !== 'user') {
-      throw fail('validation_failed', `${path}.role`, `expected user or assistant, got ${last.role.slice(0, 60)}`);
-    }
-    if (last.parts === undefined) {
-      throw fail('validation_failed', `${path}.parts`, 'expected a list, as AI SDK 5 and newer send it');
-    }
-    const follows = isNew || named === last;
-    if (follows && body.messages === undefined) {
-      throw fail('validation_failed', 'messages', 'expected all messages of the chat, to answer an earlier one anew');
-    }
-    return {
-      kind: 'said',
-      session_id,
-      message: checkMessage(saidIn(last, path)),
-      request: requestOf(body, messages, approvals),
-      kept: follows ? messages : undefined,
-    };
+const checkMessage = compile(MessageInput, 'message');
+
+/** @throws RivuletError `run_unknown`, or `validation_failed` that names the field */
+export function readChat(body: ChatBody, approvals: boolean): ChatRequest {
+  const { id, message, messages = message === undefined ? [] : [message], trigger, messageId } = body;
+  const session_id = id === undefined ? undefined : sessionIdFor(id);
+  const last = messages.at(-1);
+  if (last === undefined) throw fail('validation_failed', 'messages', 'expected at least one');
+  // A chat may go on while a question is open, so the answered message need not be the last one.
+  const named = messages.findLast((one) => messageId !== undefined && one.id === messageId);
+  const isNew = trigger === 'regenerate-message';
+  const replied = !isNew && named?.role === 'assistant' ? named : last;
+  if (!isNew && replied.role === 'assistant') return { kind: 'reply', session_id, ...replyIn(replied) };
+  const path = body.messages === undefined ? 'message' : `messages[${messages.length - 1}]`;
+  if (last.role !== 'user') {
+    throw fail('validation_failed', `${path}.role`, `expected user or assistant, got ${last.role.slice(0, 60)}`);
+  }
+  if (last.parts === undefined) {
+    throw fail('validation_failed', `${path}.parts`, 'expected a list, as AI SDK 5 and newer send it');
+  }
+  const follows = isNew || named === last;
+  if (follows && body.messages === undefined) {
+    throw fail('validation_failed', 'messages', 'expected all messages of the chat, to answer an earlier one anew');
+  }
+  return {
+    kind: 'said',
+    session_id,
+    message: checkMessage(saidIn(last, path)),
+    request: requestOf(body, messages, approvals),
+    kept: follows ? messages : undefined,
   };
 }
 

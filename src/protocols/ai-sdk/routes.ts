@@ -20,7 +20,7 @@ import type { Turn } from '../turns.ts';
 import { openTurnOf, positionAfter, positionAfterChunks, turnId, turnOf } from './cursors.ts';
 import { followChat } from './follow-chat.ts';
 import { endOf, type Open, uiStreamFor } from './projection.ts';
-import { ChatBody, type ChatRequest, chatReader } from './request.ts';
+import { ChatBody, type ChatRequest, readChat } from './request.ts';
 import { transcriptOf, wantsApprovals } from './transcript.ts';
 
 const AgentParams = Type.Object({ agent: Type.String() });
@@ -43,7 +43,6 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
   const { access, responder } = options;
   // A chat shows the body of a response that is no success as the text of its error.
   answerErrors(app, options, (reply, { body }) => reply.type('text/plain; charset=utf-8').send(body.message));
-  const read = chatReader();
 
   app.post(
     '/:agent',
@@ -55,7 +54,7 @@ export const aiSdkRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (ap
       const { params, query, body, headers } = request;
       const own = access(request);
       const asked = query.approvals ?? body.approvals ?? false;
-      const chat = read(body, asked);
+      const chat = readChat(body, asked);
       responder.admit(own, 'stream');
       const approvals = asked || (chat.kind === 'reply' && (await wantsApprovals(own, chat.run_id)));
       // A client that repeats the request of a stream that broke goes on as by GET.
@@ -130,7 +129,7 @@ async function begin(own: Access, agent_name: string, chat: ChatRequest, options
   const prepare = async (cancels: boolean): Promise<void> => {
     if (session_id !== undefined && kept !== undefined) await followChat(own, session_id, kept, before, cancels);
   };
-  const run = { agent_name, input: [message], ...(session_id !== undefined && { session_id }) };
+  const run = { agent_name, input: [message], session_id };
   return own.create(run, { ...options, request, prepare });
 }
 

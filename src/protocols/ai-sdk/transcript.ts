@@ -43,7 +43,7 @@ export async function transcriptOf(own: Access, asked: TranscriptRequest): Promi
   const listed = runs.map((run): RunSummary => JSON.parse(run));
   const { found, last } = await own.page(listed, (run) => turnOf(own, run, asked));
   const next_cursor = last?.run_id ?? next;
-  return { messages: found.reverse().flat(), ...(next_cursor !== undefined && { next_cursor }) };
+  return { messages: found.reverse().flat(), next_cursor };
 }
 
 async function turnOf(
@@ -68,12 +68,7 @@ export async function wantsApprovals(own: Access, run_id: string): Promise<boole
 }
 
 function saidIn({ role, parts, metadata }: Message & { readonly metadata?: unknown }, id: string): UIMessage {
-  return {
-    id,
-    role: role === 'user' ? 'user' : 'assistant',
-    parts: uiPartsOf(parts),
-    ...(metadata !== undefined && { metadata }),
-  };
+  return { id, role: role === 'user' ? 'user' : 'assistant', parts: uiPartsOf(parts), metadata };
 }
 
 /** The message that a chat makes of the streams of a run, and of what its person has answered. */
@@ -131,7 +126,7 @@ class Answer implements UIMessage {
         break;
       case 'text-end':
       case 'reasoning-end':
-        this.#change(id, () => ({ state: 'done', ...(providerMetadata !== undefined && { providerMetadata }) }));
+        this.#change(id, () => ({ state: 'done', providerMetadata }));
         break;
       case 'tool-input-available':
         this.#push(toolCallId, { ...toolPart(chunk), state: 'input-available', input: chunk.input });
@@ -192,6 +187,6 @@ function toolPart({ dynamic, toolName, toolCallId, providerExecuted }: Chunk): U
     type: dynamic === true ? 'dynamic-tool' : `tool-${toolName}`,
     ...(dynamic === true && { toolName }),
     toolCallId,
-    ...(providerExecuted !== undefined && { providerExecuted }),
+    providerExecuted,
   };
 }

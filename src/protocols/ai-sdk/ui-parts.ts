@@ -63,7 +63,7 @@ function filePart(part: UIPart, where: string): MessagePart {
 export const uiPartsOf = (parts: readonly MessagePart[]): UIPart[] =>
   parts.map((part) => {
     const { providerMetadata } = asObject(part);
-    return { ...uiPartOf(asObject(part)), ...(providerMetadata !== undefined && { providerMetadata }) };
+    return { ...uiPartOf(asObject(part)), providerMetadata };
   });
 
 function uiPartOf(part: OwnPart): UIPart {

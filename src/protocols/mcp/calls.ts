@@ -6,13 +6,12 @@ import type { AgentRequest } from '../../core/request.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import type { RunOptions } from '../../engine/runs/create.ts';
-import type { Signatures } from '../../http/auth/signatures.ts';
-import type { HttpLimits } from '../../http/limits/limits.ts';
 import { listsValue } from '../../http/requests/negotiation.ts';
-import { nameRun, type Responder, sendJson } from '../../http/requests/respond.ts';
+import { nameRun, sendJson } from '../../http/requests/respond.ts';
 import { lastEventIdIn, runOptions } from '../../http/requests/run-requests.ts';
 import { after, beginning } from '../../http/sse/projection.ts';
 import type { RunHeaders } from '../../schema/api.ts';
+import type { ProtocolOptions } from '../protocol.ts';
 import { cancelledText, cancelOpen, isPassed } from '../replies.ts';
 import { type Client, checkParamHeaders, olderVersions } from './client.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
@@ -60,13 +59,13 @@ const pace = 100;
 /** Replies and calls have their keys here. */
 const keyScope = 'mcp';
 
-/** One request to call a tool, from its client. */
-export interface Calling {
+/** One request, with its client and its caller. */
+export interface Asked {
   readonly reply: FastifyReply;
   readonly own: Access;
   readonly client: Client;
   readonly headers: RunHeaders;
-  readonly request: RpcRequest;
+  readonly message: RpcRequest;
 }
 
 interface Answered {
@@ -79,26 +78,20 @@ interface Answered {
   readonly from: number;
 }
 
-export interface CallParts {
-  readonly responder: Responder;
-  readonly signatures: Signatures;
-  readonly limits: Pick<HttpLimits, 'retry'>;
-}
-
 /** Calls of tools: runs, and the replies to what they ask. */
 export class Calls {
-  readonly #parts: CallParts;
+  readonly #options: ProtocolOptions;
 
-  constructor(parts: CallParts) {
-    this.#parts = parts;
+  constructor(options: ProtocolOptions) {
+    this.#options = options;
   }
 
   /** Begins a run, or goes on with one that has asked. */
-  async call(calling: Calling): Promise<FastifyReply> {
-    const { reply, own, client, request } = calling;
+  async call(asked: Asked): Promise<FastifyReply> {
+    const { reply, own, client, message } = asked;
     const eventId = lastEventIdIn(reply.request);
-    if (eventId !== undefined) return this.resume(reply, own, eventId, request.id);
-    const params = callIn(request);
+    if (eventId !== undefined) return this.resume(reply, own, eventId, message.id);
+    const params = callIn(message);
     const manifest = findTool(own, params.name);
     const meta = params._meta ?? {};
     if (client.modern) {
@@ -106,22 +99,22 @@ export class Calls {
       checkParamHeaders(headers, manifest.metadata?.tool?.input_schema ?? {}, params.arguments ?? {});
     }
     const call: Call = {
-      id: request.id,
-      ...(meta.progressToken !== undefined && { token: meta.progressToken }),
+      id: message.id,
+      token: meta.progressToken,
       modern: client.modern,
       asks: client.elicits && (client.modern || readsStreams(reply)),
       everyToken: meta['rivulet/progress'] === 'tokens',
     };
     const answered = { call, client, agent: manifest.name, tool: params.name };
-    if (params.requestState !== undefined) return this.#retry(calling, params, params.requestState, answered);
+    if (params.requestState !== undefined) return this.#retry(asked, params, params.requestState, answered);
     const run = runOf(manifest, params.arguments ?? {});
-    this.#parts.responder.admit(own, 'stream');
+    this.#options.responder.admit(own, 'stream');
     const isTask = client.tasks && manifest.metadata?.tool?.long_running === true;
-    const accepted = await own.create(run, { ...this.#optionsOf(calling, isTask), request: requestOf(params) });
+    const accepted = await own.create(run, { ...this.#optionsOf(asked, isTask), request: requestOf(params) });
     const { run_id, after: from } = accepted;
     if (!isTask) return this.#answer(reply, own, { ...answered, run_id, from });
     nameRun(reply, run_id);
-    return reply.send(resultOf(request.id, taskBegun(own, accepted.run)));
+    return reply.send(resultOf(message.id, taskBegun(own, accepted.run)));
   }
 
   /** The rest of a stream that broke, after the event that its client has. `id`: the id of the call, where the client repeats it. */
@@ -129,7 +122,7 @@ export class Calls {
     const { run_id, call, n } = placeIn(eventId);
     if (id !== undefined && id !== call.id) throw fail('cursor_invalid', 'Last-Event-ID', eventId.slice(0, 100));
     const agent = await own.check(run_id);
-    this.#parts.responder.admit(own, 'stream');
+    this.#options.responder.admit(own, 'stream');
     nameRun(reply, run_id);
     const tool = own.tools().find(({ name }) => name === agent)?.metadata?.tool?.name ?? agent;
     return this.#stream(
@@ -178,12 +171,12 @@ export class Calls {
     if (known !== undefined) await cancelOpen(own, known.run_id);
   }
 
-  #optionsOf({ client, headers, request }: Calling, isTask: boolean): RunOptions {
+  #optionsOf({ client, headers, message }: Asked, isTask: boolean): RunOptions {
     const { idempotency_key, ...options } = runOptions(headers);
-    const id = client.session === undefined ? undefined : callKey(client.session, request.id);
+    const id = client.session === undefined ? undefined : callKey(client.session, message.id);
     const key = idempotency_key ?? id;
     // To close the stream is to cancel the call, unless the client comes back with the id of its last event.
-    const seconds = Math.max(minGrace, 2 * this.#parts.limits.retry) / 1_000;
+    const seconds = Math.max(minGrace, 2 * this.#options.limits.retry) / 1_000;
     return {
       ...(client.modern && !isTask && { on_disconnect: `grace=${seconds}` as const }),
       ...options,
@@ -197,12 +190,12 @@ export class Calls {
 
   /** A modern client repeats its call with the reply to what was asked. */
   async #retry(
-    { reply, own, request }: Calling,
+    { reply, own, message: { id } }: Asked,
     { inputResponses = {} }: CallParams,
     state: string,
     answered: Omit<Answered, 'run_id' | 'from'>,
   ): Promise<FastifyReply> {
-    const given = askedIn(this.#parts.signatures, state, answered.tool, own.principal);
+    const given = askedIn(this.#options.signatures, state, answered.tool, own.principal);
     if (given === undefined) {
       throw new RpcError(
         'invalidParams',
@@ -222,7 +215,7 @@ export class Calls {
         inputRequests: { [question]: elicitOf(asked) },
         requestState: state,
       };
-      return reply.send(resultOf(request.id, result));
+      return reply.send(resultOf(id, result));
     };
     const input = inputResponses[question];
     if (!isReply(input)) return again();
@@ -232,9 +225,9 @@ export class Calls {
       if (!(await cancelOpen(own, run_id, question, notAnswered)))
         throw fail('not_awaiting', run_id, 'past this question');
       const result = failedResult(cancelledText(notAnswered), run_id);
-      return reply.send(resultOf(request.id, { resultType: 'complete', ...result }));
+      return reply.send(resultOf(id, { resultType: 'complete', ...result }));
     }
-    this.#parts.responder.admit(own, 'stream');
+    this.#options.responder.admit(own, 'stream');
     try {
       const { after } = await own.resume(run_id, { id: question, message }, key);
       return await this.#answer(reply, own, { ...answered, run_id, from: after });
@@ -247,7 +240,7 @@ export class Calls {
   /** As JSON, where the run settles soon and its client wants no progress; otherwise with a stream. */
   async #answer(reply: FastifyReply, own: Access, answered: Answered): Promise<FastifyReply> {
     const { run_id, call, from } = answered;
-    const { responder } = this.#parts;
+    const { responder } = this.#options;
     nameRun(reply, run_id);
     if (!call.asks) void cancelOnceAsked(own, run_id, from);
     const projection = mcpFrames(this.#projected(own, answered));
@@ -265,7 +258,7 @@ export class Calls {
   #stream(reply: FastifyReply, own: Access, answered: Answered, mode: 'run' | 'events'): Promise<FastifyReply> {
     const { run_id, call, from } = answered;
     const projected = this.#projected(own, answered);
-    return this.#parts.responder.project(reply, own, run_id, {
+    return this.#options.responder.project(reply, own, run_id, {
       projection: mcpFrames(projected),
       from: from === 0 ? beginning : { ...after(from), name: 'Last-Event-ID' },
       // An older client is asked within the stream, which goes on after its reply.
@@ -285,7 +278,7 @@ export class Calls {
       // Clients of earlier versions parse the data of each event.
       begins: client.modern || client.version === olderVersions[0],
       outputSchema: outputSchemaOf(own, agent),
-      stateOf: (asked) => requestState(this.#parts.signatures, asked, tool, own.principal),
+      stateOf: (asked) => requestState(this.#options.signatures, asked, tool, own.principal),
     };
   }
 }

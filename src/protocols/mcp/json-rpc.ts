@@ -90,11 +90,7 @@ export const resultOf = (id: RpcId, result: object): object => ({ jsonrpc: '2.0'
 export const errorOf = (
   id: RpcId | null,
   { code, message, data }: Pick<RpcError, 'code' | 'message' | 'data'>,
-): object => ({
-  jsonrpc: '2.0',
-  id,
-  error: { code, message, ...(data !== undefined && { data }) },
-});
+): object => ({ jsonrpc: '2.0', id, error: { code, message, data } });
 
 export function sendRpcError(reply: FastifyReply, id: RpcId | null, error: RpcError): FastifyReply {
   return send(reply.code(error.status), errorOf(id, error));

@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { cut } from '../../core/json.ts';
 import { compile } from '../../core/validate.ts';
-import type { Access } from '../../engine/access.ts';
 import type { Work } from '../../http/limits/work.ts';
 import { pathOf } from '../../http/requests/errors.ts';
 import { lastEventIdIn } from '../../http/requests/run-requests.ts';
@@ -13,7 +12,7 @@ import { Pulled } from '../../http/sse/pulled.ts';
 import type { Ending } from '../../http/sse/stream.ts';
 import { RunHeaders } from '../../schema/api.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';
-import { Calls, callIn } from './calls.ts';
+import { type Asked, Calls, callIn } from './calls.ts';
 import {
   Capabilities,
   type Client,
@@ -25,7 +24,7 @@ import {
   sessionOf,
   tasksExtension,
 } from './client.ts';
-import { idIn, messageIn, RpcError, type RpcRequest, resultOf, sendAnswer, sendRpcError } from './json-rpc.ts';
+import { idIn, messageIn, RpcError, resultOf, sendAnswer, sendRpcError } from './json-rpc.ts';
 import { taskFrames, taskIdsIn } from './subscriptions.ts';
 import { cancelTask, getTask, updateTask } from './tasks.ts';
 import { toolsAfter } from './tools.ts';
@@ -36,16 +35,6 @@ const checkInitialize = compile(
   Type.Object({ protocolVersion: Type.String(), capabilities: Capabilities }, { additionalProperties: true }),
   'params',
 );
-
-/** One request, with its client and its caller. */
-interface Asked {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  readonly own: Access;
-  readonly client: Client;
-  readonly message: RpcRequest;
-  readonly headers: RunHeaders;
-}
 
 /** The Model Context Protocol: agents are tools, at one address for both eras of the protocol. */
 export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
@@ -66,7 +55,7 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app,
         const client = clientOf(request.headers, received);
         if (received.kind === 'request') {
           const { headers } = request;
-          return await server.answer({ request, reply, own, client, message: received.message, headers });
+          return await server.answer({ reply, own, client, message: received.message, headers });
         }
         if (received.kind === 'response') await server.calls.reply(own, received.message);
         else if (received.message.method === 'notifications/cancelled' && !client.modern) {
@@ -128,9 +117,9 @@ class McpServer {
 
   /** @throws RpcError, and RivuletError of the engine */
   async answer(asked: Asked): Promise<FastifyReply> {
-    const { reply, own, client, message, headers } = asked;
+    const { own, client, message } = asked;
     const { params = {} } = message;
-    if (message.method === 'tools/call') return this.calls.call({ reply, own, client, headers, request: message });
+    if (message.method === 'tools/call') return this.calls.call(asked);
     if (message.method === 'tools/list') {
       return this.#result(asked, { ...toolsAfter(own, params.cursor), ...(client.modern && cached) });
     }

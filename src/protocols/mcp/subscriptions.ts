@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox';
 import { toLine } from '../../core/encode.ts';
-import { RivuletError } from '../../core/errors.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
@@ -9,7 +8,7 @@ import { isUuid } from '../../schema/formats.ts';
 import type { Run } from '../../schema/run.ts';
 import { serverInfoKey, subscriptionKey } from './client.ts';
 import { type RpcId, resultOf } from './json-rpc.ts';
-import { taskOf } from './tasks.ts';
+import { findRun, found, taskOf } from './tasks.ts';
 
 /** Tasks of one subscription: the state of each is read when it changes. */
 const maxTasks = 100;
@@ -54,13 +53,13 @@ export async function* taskFrames(
   const told = new Map<string, string>();
   /** The frame of a task that has changed; undefined where nothing has changed. A run that is final or removed has no more. */
   const newsOf = async (taskId: string): Promise<string | undefined> => {
-    const run = await stateOf(own, taskId);
+    const run = await findRun(own, taskId);
     const before = told.get(taskId);
     if (run === undefined || isFinal(run.status)) told.delete(taskId);
     else told.set(taskId, newsIn(run));
     return run === undefined || newsIn(run) === before ? undefined : frameOf('notifications/tasks', taskOf(own, run));
   };
-  for (const taskId of taskIds) if (await isOwn(own, taskId)) told.set(taskId, '');
+  for (const taskId of taskIds) if ((await found(() => own.check(taskId))) !== undefined) told.set(taskId, '');
   yield [frameOf('notifications/subscriptions/acknowledged', { notifications: { taskIds: [...told.keys()] } })];
   // One after the other, each when the client has taken the one before: a run may be large.
   for (const taskId of [...told.keys()]) {
@@ -83,19 +82,3 @@ export async function* taskFrames(
 }
 
 const newsIn = ({ status, await_request }: Run): string => `${status} ${await_request?.id ?? ''}`;
-
-/** A run as it is now; undefined for one that the caller does not have. */
-const stateOf = (own: Access, run_id: string): Promise<Run | undefined> =>
-  found(async () => JSON.parse(await own.details(run_id)));
-
-const isOwn = async (own: Access, run_id: string): Promise<boolean> =>
-  (await found(() => own.check(run_id))) !== undefined;
-
-async function found<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof RivuletError && error.code === 'not_found') return undefined;
-    throw error;
-  }
-}

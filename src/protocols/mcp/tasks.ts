@@ -4,7 +4,7 @@ import { cut } from '../../core/json.ts';
 import { compile } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import { isUuid } from '../../schema/formats.ts';
-import type { Run, RunDetails, RunStatus } from '../../schema/run.ts';
+import type { Run, RunStatus } from '../../schema/run.ts';
 import { cancelOpen } from '../replies.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
 import { RpcError } from './json-rpc.ts';
@@ -67,16 +67,24 @@ const checkTask = compile(TaskParams, 'params');
 const checkUpdate = compile(UpdateParams, 'params');
 const checkReply = compile(ElicitResult, 'params.inputResponses');
 
+/** What a read finds; undefined for a run that the caller does not have. */
+export async function found<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof RivuletError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** A run as it is now; undefined for one that the caller does not have. */
+export const findRun = (own: Access, run_id: string): Promise<Run | undefined> =>
+  found(async () => JSON.parse(await own.details(run_id)));
+
 /** @throws RpcError for a run that the caller does not have */
 async function runOf(own: Access, taskId: string): Promise<Run> {
-  try {
-    if (isUuid(taskId)) {
-      const run: RunDetails = JSON.parse(await own.details(taskId.toLowerCase()));
-      return run;
-    }
-  } catch (error) {
-    if (!(error instanceof RivuletError && error.code === 'not_found')) throw error;
-  }
+  const run = isUuid(taskId) ? await findRun(own, taskId.toLowerCase()) : undefined;
+  if (run !== undefined) return run;
   throw new RpcError('invalidParams', `params.taskId: there is no task ${cut(taskId, 100)}`);
 }
 

@@ -33,7 +33,7 @@ export function completedResult(run: Run, schema: Schema | undefined): object {
   const cutOff = cutOffOf(run.output.at(-1) ?? {});
   return {
     content,
-    ...(data !== undefined && { structuredContent: data }),
+    structuredContent: data,
     isError: false,
     _meta: {
       'rivulet/run_id': run.run_id,

@@ -33,10 +33,10 @@ const toolOf = (manifest: AgentManifest): object => {
   const { title, input_schema, output_schema } = manifest.metadata?.tool ?? {};
   return {
     name: toolName(manifest),
-    ...(title !== undefined && { title }),
+    title,
     description: manifest.description,
     inputSchema: input_schema ?? textSchema,
-    ...(output_schema !== undefined && { outputSchema: output_schema }),
+    outputSchema: output_schema,
   };
 };
 

@@ -7,7 +7,7 @@ import { placeOfCall } from './ids.ts';
 import type { CallAnswer } from './transcript.ts';
 
 /** Errors that mean that the run does not wait for this answer (any more), or is not here. */
-const notAsked = new Set(['not_awaiting', 'question_mismatch', 'run_unknown', 'log_removed']);
+const notAsked = new Set(['not_awaiting', 'question_mismatch', 'run_unknown', 'log_removed', 'cursor_invalid']);
 
 /**
  * Resumes the run of an agent whose question a call stands for. Undefined where there is none that waits for it: the call
@@ -28,8 +28,7 @@ export async function answerCall(
     if (id === undefined) return undefined;
     return await own.resume(place.run_id, { id, message: { role: 'user', parts } }, options);
   } catch (error) {
-    if (error instanceof RivuletError && (notAsked.has(error.kind) || error.kind === 'cursor_invalid'))
-      return undefined;
+    if (error instanceof RivuletError && notAsked.has(error.kind)) return undefined;
     throw atPlace(error, path);
   }
 }

@@ -13,7 +13,7 @@ import { kindOf } from '../part-kinds.ts';
 import { errorInStream } from './errors.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId } from './ids.ts';
-import { LinkPlaces } from './link-places.ts';
+import { type Link, placeOf, withLink } from './link-places.ts';
 import { callOfQuestion, linkTo, urlCitation } from './output-items.ts';
 import { countsOf, seconds } from './response-object.ts';
 
@@ -49,16 +49,14 @@ export interface ChatState {
   readonly said: boolean;
   /** The text so far, as the inside of a JSON string; for a client that streams, its length. */
   readonly content: GrowingText;
-  /** Where `content` has links. */
-  readonly links: LinkPlaces;
+  /** Where the agent's message has links in `content`. */
+  readonly links: readonly Link[];
   /** As `content`; for a client that streams, nothing. */
   readonly reasoning: GrowingText;
   /** The inside of a JSON list. */
   readonly annotations: string;
   /** Whether the next text belongs to another message than the text so far. */
   readonly isNext: boolean;
-  /** The event with which the agent's message began. */
-  readonly begun: number;
   /** What an index of the agent's message is short of one of the whole text, at its end. */
   readonly shift: number;
   /** Why the last message is not whole. */
@@ -77,11 +75,10 @@ const start = (whole: boolean): ChatState => ({
   tokenHead: '',
   said: false,
   content: new GrowingText(whole),
-  links: new LinkPlaces(),
+  links: [],
   reasoning: new GrowingText(),
   annotations: '',
   isNext: false,
-  begun: 0,
   shift: 0,
   cutOff: undefined,
   outcome: undefined,
@@ -170,7 +167,7 @@ function afterEvent(state: ChatState, event: Event, chunks: Chunks): ChatState {
       return {
         ...state,
         isNext: state.outcome === undefined ? state.said : state.late !== '',
-        begun: chunks.event,
+        links: [],
       };
     case 'message.part':
       return addPart(state, event.part, chunks);
@@ -226,17 +223,20 @@ function addPart(state: ChatState, part: MessagePart, chunks: Chunks): ChatState
       const { length } = textOf(part);
       const more = link.length - length;
       const at = linked.content.chars - link.length - linked.shift;
-      if (linked.outcome === undefined) linked.links.add({ event: chunks.event, at, chars: length, more });
-      return { ...linked, shift: linked.shift + more };
+      const { links, outcome, shift } = linked;
+      return {
+        ...linked,
+        links: outcome === undefined ? withLink(links, { at, chars: length, more }) : links,
+        shift: shift + more,
+      };
     }
     case 'citation': {
       const cited = addText(state, insideOf(kind.text), chunks);
       if (kind.citation.url === undefined || cited.outcome !== undefined) return cited;
       // Before the text of its message, the blank line is still to come.
       const shift = cited.isNext ? cited.shift + 2 : cited.shift;
-      const read = { since: cited.begun, event: chunks.event };
       const { type: _, ...source } = urlCitation(kind.citation, (index, edge) =>
-        cited.links.placeOf(index, edge, shift, read),
+        placeOf(cited.links, index, edge, shift),
       );
       const annotation = toLine({ type: 'url_citation', url_citation: source });
       chunks.add(cited, `{"annotations":[${annotation}]}`);

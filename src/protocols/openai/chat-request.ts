@@ -84,7 +84,7 @@ export function readChatRequest(body: ChatRequest): AskedCompletion {
   const tools = clientTools(body.tools ?? []);
   const request: AgentRequest = {
     protocol: 'openai',
-    ...(instructions !== undefined && { instructions }),
+    instructions,
     metadata: chosen(body, passed),
     ...(tools.length > 0 && { tools }),
   };

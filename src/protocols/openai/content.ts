@@ -89,7 +89,7 @@ function fileOf({ file_data, file_url, filename }: FileFields, path: string): Me
   const file = isBare
     ? bytes(file_data, guessed)
     : fileAt(file_data ?? file_url, path, 'file_data or file_url', guessed);
-  return { ...file, ...(filename !== undefined && { name: filename }) };
+  return { ...file, name: filename };
 }
 
 /** A file that a URL has or names. Files that were uploaded to another server are not here. */

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Answer } from '../../http/requests/errors.ts';
 import type { ErrorBody } from '../../schema/error.ts';
+import { codeOf } from '../replies.ts';
 
 /** An error as OpenAI's clients read it. */
 export interface OpenAiError {
@@ -52,9 +53,6 @@ export function sendError(reply: FastifyReply, answer: Answer, models: string): 
   if (status === 409) reply.header('x-should-retry', 'false');
   reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
 }
-
-/** The code of a failed run: its agent's own, where it has one. */
-const codeOf = ({ code, data }: ErrorBody): string => (typeof data?.code === 'string' ? data.code : code);
 
 const typeOf = ({ code }: ErrorBody): string => (code === 'server_error' ? code : 'invalid_request_error');
 

@@ -4,11 +4,9 @@ import { flat } from '../../core/encode.ts';
 const flatChars = 1_024;
 
 /**
- * A text that grows with the events of a log, as the inside of a JSON string. The states of a projection share it, and so
- * do their readers: the first reader of an event adds its piece, and the others find it there. So a token makes no new
- * state. V8 keeps a joined text as a tree of its pieces, some 100 bytes a token, which the garbage collector copies while
- * the text grows: a third of the time of a token's frame. So the last pieces are made flat while they are young, at a
- * constant cost for each character.
+ * A text that grows with the events of a log, as the inside of a JSON string. The states of a projection share the text, so
+ * that a token makes no new state. V8 keeps a joined text as a tree of its pieces, which the garbage collector copies
+ * while the text grows. So the last pieces are made flat while they are young.
  */
 export class GrowingText {
   readonly #keeps: boolean;

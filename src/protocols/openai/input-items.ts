@@ -89,9 +89,5 @@ function contentOf(part: MessagePart): object {
   if (kind.kind !== 'file') return { type: 'input_text', text: part.content ?? '' };
   const { url, mediaType, name } = kind;
   if (mediaType.startsWith('image/')) return { type: 'input_image', image_url: url, detail: 'auto' };
-  return {
-    type: 'input_file',
-    ...(name !== undefined && { filename: name }),
-    [url.startsWith('data:') ? 'file_data' : 'file_url']: url,
-  };
+  return { type: 'input_file', filename: name, [url.startsWith('data:') ? 'file_data' : 'file_url']: url };
 }

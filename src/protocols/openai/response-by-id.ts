@@ -5,13 +5,14 @@ import { sendJson } from '../../http/requests/respond.ts';
 import { cursorIn } from '../../http/requests/run-requests.ts';
 import type { ProjectedStream } from '../../http/sse/projected-stream.ts';
 import type { Position } from '../../http/sse/projection.ts';
+import type { ProtocolOptions } from '../protocol.ts';
 import { startOf } from '../turns.ts';
 import { errorFrame } from './errors.ts';
 import { framesPerEvent, turnOfResponse } from './ids.ts';
 import { inputItems } from './input-items.ts';
 import { isOver } from './response-object.ts';
 import type { ResponsesState } from './responses-projection.ts';
-import type { ResponseOptions } from './stored-responses.ts';
+import { projectedRun, readResponse } from './stored-responses.ts';
 
 const Params = Type.Object({ id: Type.String() });
 const hide = true;
@@ -19,10 +20,7 @@ const writes = { scope: 'runs:write' } as const;
 const reads = { scope: 'runs:read' } as const;
 
 /** Reads responses and their streams. */
-export const responseReading: FastifyPluginAsyncTypebox<ResponseOptions> = async (
-  app,
-  { access, responder, responses },
-) => {
+export const responseReading: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder }) => {
   app.get(
     '/responses/:id',
     {
@@ -41,10 +39,10 @@ export const responseReading: FastifyPluginAsyncTypebox<ResponseOptions> = async
     async (request, reply) => {
       const { id } = request.params;
       const own = access(request);
-      if (request.query.stream !== 'true') return sendJson(reply, (await responses.read(own, id)).object);
+      if (request.query.stream !== 'true') return sendJson(reply, (await readResponse(own, id)).object);
       const { run_id } = turnOfResponse(id);
       responder.admit(own, 'stream');
-      const { projection } = await responses.projected(own, run_id);
+      const { projection } = await projectedRun(own, run_id);
       try {
         const place = placeIn(id, request.query.starting_after);
         return await responder.project(reply, own, run_id, {
@@ -82,38 +80,34 @@ export const responseReading: FastifyPluginAsyncTypebox<ResponseOptions> = async
     async (request, reply) => {
       const own = access(request);
       const { id } = request.params;
-      await responses.read(own, id);
+      await readResponse(own, id);
       return sendJson(reply, await inputItems(own, turnOfResponse(id), request.query));
     },
   );
 };
 
 /** Cancels and deletes responses. */
-export const responseEnding: FastifyPluginAsyncTypebox<ResponseOptions> = async (
-  app,
-  { access, responder, responses },
-) => {
+export const responseEnding: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder }) => {
   app.post('/responses/:id/cancel', { config: writes, schema: { hide, params: Params } }, async (request, reply) => {
     const own = access(request);
     const { id } = request.params;
-    const { run_id, last } = await responses.read(own, id);
+    const { run_id, last } = await readResponse(own, id);
     try {
       await own.cancel(run_id);
-      const { projection } = await responses.projected(own, run_id);
+      const { projection } = await projectedRun(own, run_id);
       await responder.settledState(reply, own, run_id, projection, { after: last, until: 'final' });
     } catch (error) {
       // It has ended meanwhile, or before: it is what it is.
       if (!(error instanceof RivuletError && error.kind === 'already_final')) throw error;
     }
-    return sendJson(reply, (await responses.read(own, id)).object);
+    return sendJson(reply, (await readResponse(own, id)).object);
   });
 
   app.delete('/responses/:id', { config: writes, schema: { hide, params: Params } }, async (request, reply) => {
     const own = access(request);
     const { id } = request.params;
-    const { run_id } = await responses.read(own, id);
+    const { run_id } = await readResponse(own, id);
     await own.remove(run_id);
-    responses.forget(run_id);
     return sendJson(reply, JSON.stringify({ id, object: 'response', deleted: true }));
   });
 };

@@ -10,10 +10,9 @@ import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../../sc
 import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
 import { kindOf } from '../part-kinds.ts';
 import { responseError } from './errors.ts';
-import { Frames } from './frames.ts';
 import { GrowingText } from './growing-text.ts';
 import { callId, responseId, sequenceNumber } from './ids.ts';
-import { LinkPlaces } from './link-places.ts';
+import { type Link, placeOf, withLink } from './link-places.ts';
 import {
   callOfQuestion,
   imageBytes,
@@ -43,7 +42,7 @@ interface OpenMessage {
   /** The frame of a token, up to the token and after its quote. */
   readonly head: string;
   readonly text: GrowingText;
-  readonly links: LinkPlaces;
+  readonly links: readonly Link[];
   readonly annotations: string;
   readonly annotated: number;
   /** What an index of the agent's message is short of one of this text, at its end. */
@@ -106,6 +105,33 @@ const start: ResponsesState = {
   told: undefined,
 };
 
+/** The frames of one event. */
+class Frames {
+  readonly #n: number;
+  readonly #frames: string[];
+  readonly #first: number;
+
+  constructor(n: number, frames: string[]) {
+    this.#n = n;
+    this.#frames = frames;
+    this.#first = frames.length;
+  }
+
+  /** An event; `fields` is the JSON of its fields. */
+  add(type: string, fields: string): void {
+    this.#frames.push(`event: ${type}\ndata: {"type":"${type}",${fields},"sequence_number":${this.next}}\n\n`);
+  }
+
+  text(text: string): void {
+    this.#frames.push(text);
+  }
+
+  /** The number of the next frame. */
+  get next(): number {
+    return sequenceNumber(this.#n, this.#frames.length - this.#first);
+  }
+}
+
 /** One step of the projection. */
 interface Step {
   readonly echo: Echo;
@@ -116,10 +142,10 @@ interface Step {
 /** The projection of a run whose answers repeat an `Echo`. */
 export const responsesProjection = (echo: Echo): Projection<ResponsesState> => ({
   start,
-  shared: true,
+  shared: false,
   project(state, line, n, frames) {
     const token = insideToken(line);
-    // Nearly every event is a token of an open message. It makes no new state, which would take as long as the frame.
+    // Nearly every event is a token of an open message. It makes no new state.
     if (token !== undefined && state.open !== undefined) {
       frames.push(delta(state.open, token, sequenceNumber(n, 0)));
       state.open.text.add(n, token);
@@ -218,7 +244,7 @@ function opened({ run, said }: ResponsesState, { items }: CurrentResponse, n: nu
   const type = 'response.output_text.delta';
   const head = flat(`event: ${type}\ndata: {"type":"${type}",${place},"delta":"`);
   const text = new GrowingText();
-  return { id, head, text, links: new LinkPlaces(), annotations: '', annotated: 0, shift: -said, from: said };
+  return { id, head, text, links: [], annotations: '', annotated: 0, shift: -said, from: said };
 }
 
 const itemOf = ({ id, text, annotations }: OpenMessage, status: 'completed' | 'incomplete'): string =>
@@ -283,8 +309,8 @@ function addPart(state: ResponsesState, part: MessagePart, step: Step): Response
       const { length } = textOf(part);
       const more = link.length - length;
       const at = open.text.chars - link.length - open.shift;
-      open.links.add({ event: step.n, at, chars: length, more });
-      return { ...linked, open: { ...open, shift: open.shift + more } };
+      const links = withLink(open.links, { at, chars: length, more });
+      return { ...linked, open: { ...open, links, shift: open.shift + more } };
     }
     case 'reasoning':
       return isLate ? state : added(parted(state, step), step, reasoning(kind.text));
@@ -378,13 +404,10 @@ function withAnnotation<Message extends OpenMessage>(
   citation: CitationMetadata,
   index: number,
   longest: number,
-  { n, frames }: Step,
+  { frames }: Step,
 ): Message {
   const { id, links, shift, annotated, annotations } = message;
-  const read = { since: 0, event: n };
-  const annotation = toLine(
-    urlCitation(citation, (at, edge) => Math.min(longest, links.placeOf(at, edge, shift, read))),
-  );
+  const annotation = toLine(urlCitation(citation, (at, edge) => Math.min(longest, placeOf(links, at, edge, shift))));
   const place = `"item_id":"${id}","output_index":${index},"content_index":0`;
   frames.add(
     'response.output_text.annotation.added',

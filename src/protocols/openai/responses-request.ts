@@ -97,8 +97,8 @@ export function readResponseRequest(body: ResponseRequest, known: ReadonlyMap<st
   const offered = clientTools(tools);
   const request: AgentRequest = {
     protocol: 'openai',
-    ...(given !== undefined && { conversation: given }),
-    ...(transcript.instructions !== undefined && { instructions: transcript.instructions }),
+    conversation: given,
+    instructions: transcript.instructions,
     metadata: { ...chosen(body, passed), ...(ignored.length > 0 && { ignored_items: ignored }) },
     ...(offered.length > 0 && { tools: offered }),
   };

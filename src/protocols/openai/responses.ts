@@ -9,19 +9,17 @@ import { nameRun, sendJson } from '../../http/requests/respond.ts';
 import { runOptions } from '../../http/requests/run-requests.ts';
 import { after } from '../../http/sse/projection.ts';
 import { RunHeaders } from '../../schema/api.ts';
+import type { ProtocolOptions } from '../protocol.ts';
 import { answerCall } from './answers.ts';
 import { errorFrame } from './errors.ts';
 import { placeOfCall, responseId, runOfItem } from './ids.ts';
 import type { Item } from './items.ts';
 import { responseObject } from './response-object.ts';
 import { type AskedResponse, ResponseRequest, readResponseRequest, referencesIn } from './responses-request.ts';
-import type { ResponseOptions, StoredResponse, StoredResponses } from './stored-responses.ts';
+import { projectedRun, projectedWith, readItems, readResponse, type StoredResponse } from './stored-responses.ts';
 
 /** Creates responses: new runs, and the answers to what runs await. */
-export const responseCreation: FastifyPluginAsyncTypebox<ResponseOptions> = async (
-  app,
-  { access, responder, responses },
-) => {
+export const responseCreation: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { access, responder }) => {
   app.post(
     '/responses',
     {
@@ -31,25 +29,23 @@ export const responseCreation: FastifyPluginAsyncTypebox<ResponseOptions> = asyn
     async (request, reply) => {
       const { body } = request;
       const own = access(request);
-      const known = await itemsOf(own, responses, referencesIn(body), request.routeOptions.bodyLimit);
+      const known = await itemsOf(own, referencesIn(body), request.routeOptions.bodyLimit);
       const asked = readResponseRequest(body, known);
       const isStream = body.stream === true;
       responder.admit(own, isStream ? 'stream' : 'sync');
-      const begun = await begin(own, responses, body, asked, runOptions(request.headers));
+      const begun = await begin(own, body, asked, runOptions(request.headers));
       const { run_id } = begun;
       nameRun(reply, run_id);
       // A client that repeats the request would make another run.
       reply.header('x-should-retry', 'false');
-      const { echo, projection } = begun.isNew
-        ? responses.add(run_id, asked.request)
-        : await responses.projected(own, run_id);
+      const { echo, projection } = begun.isNew ? projectedWith(asked.request) : await projectedRun(own, run_id);
       if (body.store === false && body.background !== true) removeAfter(reply, own, run_id);
       if (isStream) {
         const from = after(begun.after);
         return responder.project(reply, own, run_id, { projection, from, interrupted: errorFrame });
       }
       if (body.background === true) {
-        return sendJson(reply, (await responses.read(own, responseId(begun))).object);
+        return sendJson(reply, (await readResponse(own, responseId(begun))).object);
       }
       const { response } = await responder.settledState(reply, own, run_id, projection, { after: begun.after });
       if (response === undefined) throw fail('log_damaged', run_id);
@@ -65,17 +61,12 @@ const maxReferencedRuns = 1_000;
  * The items that a request refers to, and that its caller may see; each run is read once. Each reference repeats its item in
  * the new run, which may get no longer by it than by a body. @throws RivuletError `references_too_large`, `read_too_large`
  */
-async function itemsOf(
-  own: Access,
-  responses: StoredResponses,
-  ids: readonly string[],
-  limit: number,
-): Promise<Map<string, Item>> {
+async function itemsOf(own: Access, ids: readonly string[], limit: number): Promise<Map<string, Item>> {
   const items = new Map<string, Item>();
   const runs = new Set(ids.flatMap((id) => runOfItem(id) ?? []));
   for (const run_id of [...runs].slice(0, maxReferencedRuns)) {
     try {
-      await responses.readItems(own, run_id, items);
+      await readItems(own, run_id, items);
     } catch (error) {
       // Its items are unknown, then.
       if (!(error instanceof RivuletError && error.code === 'not_found')) throw error;
@@ -101,23 +92,20 @@ interface BegunRun extends AcceptedRun {
 /** Resumes the run that waits for the answer of a request, or else makes one. */
 async function begin(
   own: Access,
-  responses: StoredResponses,
   { model, previous_response_id }: ResponseRequest,
   asked: AskedResponse,
   options: RunOptions,
 ): Promise<BegunRun> {
   const { messages, request, conversation, answer } = asked;
   const previous =
-    previous_response_id === undefined
-      ? await answeredIn(own, responses, asked)
-      : await responses.read(own, previous_response_id);
+    previous_response_id === undefined ? await answeredIn(own, asked) : await readResponse(own, previous_response_id);
   // The list of a client that keeps the history itself has the call as well; that run may be over.
   const isAsked = answer !== undefined && isCallOf(previous, answer.call_id);
   const resumed = isAsked ? await answerCall(own, model, answer, options) : undefined;
   if (resumed !== undefined) return { ...resumed, isNew: false };
   if (previous !== undefined) checkPrevious(previous, model, answer?.call_id, options);
   const session_id = previous?.session_id ?? (conversation === undefined ? undefined : sessionIdFor(conversation));
-  const body = { agent_name: model, input: messages, ...(session_id !== undefined && { session_id }) };
+  const body = { agent_name: model, input: messages, session_id };
   return { ...(await own.create(body, { ...options, request })), isNew: true };
 }
 
@@ -127,14 +115,13 @@ async function begin(
  */
 async function answeredIn(
   own: Access,
-  responses: StoredResponses,
   { messages, conversation, answer }: AskedResponse,
 ): Promise<StoredResponse | undefined> {
   if (conversation === undefined || answer === undefined || messages.length > 0) return undefined;
   const { call_id } = answer;
   const run_id = placeOfCall(call_id)?.run_id;
   try {
-    const found = run_id === undefined ? undefined : await responses.read(own, responseId({ run_id, after: 0 }));
+    const found = run_id === undefined ? undefined : await readResponse(own, responseId({ run_id, after: 0 }));
     if (found?.session_id === sessionIdFor(conversation)) return found;
   } catch (error) {
     if (!(error instanceof RivuletError && error.status < 500)) throw error;

@@ -8,7 +8,6 @@ import { sendError } from './errors.ts';
 import { responseEnding, responseReading } from './response-by-id.ts';
 import { seconds } from './response-object.ts';
 import { responseCreation } from './responses.ts';
-import { StoredResponses } from './stored-responses.ts';
 
 const modelOf = ({ name, metadata }: AgentManifest) => ({
   id: name,
@@ -35,10 +34,9 @@ const modelRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, { ac
 /** OpenAI Responses and Chat Completions. */
 export const openAiRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
   answerErrors(app, options, (reply, answer) => sendError(reply, answer, `${app.prefix}/models`));
-  const shared = { ...options, responses: new StoredResponses() };
-  await responseCreation(app, shared);
-  await responseReading(app, shared);
-  await responseEnding(app, shared);
+  await responseCreation(app, options);
+  await responseReading(app, options);
+  await responseEnding(app, options);
   await chatRoutes(app, options);
   await modelRoutes(app, options);
 };

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { CompactSign, exportSPKI, SignJWT } from 'jose';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseKeySet, RemoteKeySet } from '../../../src/http/auth/jwks.ts';
 import { type JwtOptions, JwtVerifier } from '../../../src/http/auth/jwt.ts';
 import { endless, listenAs, trickle } from '../../support/hostile-servers.ts';
@@ -22,11 +22,8 @@ const now = (): number => Math.floor(Date.now() / 1_000);
 
 /** A verifier of the issuer's keys as they are now. */
 async function verifierOf(tokens: TokenIssuer, options: Partial<JwtOptions> = {}): Promise<JwtVerifier> {
-  const find = parseKeySet(JSON.stringify(await tokens.jwks()));
-  const verifier = new JwtVerifier(
-    { issuer, audience, jwks: 'unused', ...options },
-    { onProblem: () => {}, keySet: { find } },
-  );
+  const findKey = parseKeySet(JSON.stringify(await tokens.jwks()));
+  const verifier = new JwtVerifier({ issuer, audience, jwks: 'unused', ...options }, { onProblem: () => {}, findKey });
   onTestFinished(() => verifier.close());
   return verifier;
 }
@@ -202,7 +199,7 @@ describe('the keys of an issuer over HTTP', () => {
     const { state, url } = await serveKeys(tokens);
     const problems: Error[] = [];
     const keySet = new RemoteKeySet({ url, onChange: () => {}, onProblem: (error) => problems.push(error), ...times });
-    const verifier = new JwtVerifier({ issuer, audience, jwks: url }, { onProblem: () => {}, keySet });
+    const verifier = new JwtVerifier({ issuer, audience, jwks: url }, { onProblem: () => {}, findKey: keySet.find });
     onTestFinished(() => verifier.close());
     return { tokens, state, problems, verifier };
   }
@@ -294,6 +291,8 @@ describe('the keys of an issuer over HTTP', () => {
     onTestFinished(() => rmSync(join(path, '..'), { recursive: true }));
     const tokens = await issuerWithKey();
     writeFileSync(path, JSON.stringify(await tokens.jwks()));
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
     const verifier = new JwtVerifier({ issuer, audience, jwks: path }, { onProblem: () => {} });
     onTestFinished(() => verifier.close());
     const old = await tokens.sign();
@@ -301,7 +300,7 @@ describe('the keys of an issuer over HTTP', () => {
     tokens.dropKey();
     await tokens.addKey('second');
     writeFileSync(path, JSON.stringify(await tokens.jwks()));
-    verifier.reload();
+    vi.advanceTimersByTime(4_000);
     expect(await verifier.verify(await tokens.sign())).toBeDefined();
     // Known tokens are forgotten with the keys.
     expect(verifier.known(old)).toBeUndefined();

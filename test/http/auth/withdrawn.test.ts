@@ -191,7 +191,8 @@ it('a stream whose client does not read is ended once', async () => {
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   const answer = fetch(url, { signal: stop.signal });
   await opened;
-  for (let reviews = 0; reviews < 3; reviews += 1) monitor.review(() => false);
+  for (let reviews = 0; reviews < 3; reviews += 1) monitor.review(async () => false);
+  await expect.poll(() => reasons.length).toBeGreaterThan(0);
   expect(reasons).toEqual(['unauthenticated']);
   stop.abort();
   await expect(answer).rejects.toThrow();

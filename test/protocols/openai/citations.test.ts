@@ -1,8 +1,7 @@
 import { from } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type Agent, type AgentOutput, citation, file, type MessagePart, trajectory } from '../../../src/index.ts';
-import { GrowingText } from '../../../src/protocols/openai/growing-text.ts';
-import { LinkPlaces } from '../../../src/protocols/openai/link-places.ts';
+import { placeOf, withLink } from '../../../src/protocols/openai/link-places.ts';
 import { agent } from '../../support/agents.ts';
 import { type Served, serveApi } from '../../support/serve.ts';
 
@@ -165,21 +164,10 @@ describe('a citation of a message with files', () => {
 });
 
 describe('the places in a text', () => {
-  it('are those of the events that a reader has read, also where another reader is ahead', () => {
-    const growing = new GrowingText();
-    const links = new LinkPlaces();
-    const add = (event: number, link: string, shift: number): void => {
-      growing.add(event, link);
-      links.add({ event, at: growing.chars - link.length - shift, chars: 0, more: link.length });
-    };
-    const ends = { since: 0, event: 3 };
-    growing.add(1, 'One.');
-    for (const _ of ['ahead', 'behind']) {
-      add(2, '[a]', 0);
-      expect(links.placeOf(2, 'end', 3, { since: 0, event: 2 })).toBe(2);
-      add(3, '[bc]', 3);
-      expect(links.placeOf(2, 'end', 7, ends)).toBe(2);
-      expect(links.placeOf(4, 'start', 7, ends)).toBe(11);
-    }
+  it('are those of the links that a state has, also where a later state has more', () => {
+    const first = withLink([], { at: 4, chars: 0, more: '[a]'.length });
+    const second = withLink(first, { at: 4, chars: 0, more: '[bc]'.length });
+    expect([placeOf(first, 2, 'end', 3), placeOf(first, 4, 'start', 3)]).toEqual([2, 7]);
+    expect([placeOf(second, 2, 'end', 7), placeOf(second, 4, 'start', 7)]).toEqual([2, 11]);
   });
 });
