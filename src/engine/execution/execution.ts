@@ -1,6 +1,5 @@
 import type { Observer } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput, Continues } from '../../core/agent.ts';
-import { encodeOnce } from '../../core/encode.ts';
 import { errorOf, fail, isOwnError, type RivuletError } from '../../core/errors.ts';
 import { copyMessage } from '../../core/messages.ts';
 import type { Extras } from '../../core/ports/run-store.ts';
@@ -177,7 +176,9 @@ export class Execution implements Observer<AgentOutput>, Output {
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
   start(): void {
     if (this.#state !== 'open' || this.#subscriber !== undefined) return;
-    this.#trace = RunTrace.begin(this.#services.traces, this.#agent.manifest, messagesOf(this.#input), this.#recorder);
+    const { traces } = this.#services;
+    if (traces !== undefined)
+      this.#trace = new RunTrace(traces, this.#agent.manifest, messagesOf(this.#input), this.#recorder);
     if (this.run.status === 'created') this.#guard(() => this.#changeStatus('in-progress'));
     // The run may have been cancelled, or released by a stopping server, while its creation was committed.
     if (this.run.status !== 'in-progress') return;
@@ -260,10 +261,8 @@ export class Execution implements Observer<AgentOutput>, Output {
       const replay = this.#recorder.replay;
       if (replay !== undefined && !replay.live) throw this.#diverged('its end');
       this.#awaits?.forget();
-      encodeOnce(() => {
-        for (const event of this.#recorder.closing()) this.#emit(event);
-        this.#finish('completed');
-      });
+      for (const event of this.#recorder.closing()) this.#emit(event);
+      this.#finish('completed');
     });
   }
 
