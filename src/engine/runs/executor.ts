@@ -332,9 +332,6 @@ async function readStored(store: Store, row: RunRow): Promise<{ run: Run; input:
   ]);
   const event = parseLine<Event>(run_id, first);
   if (!('run' in event)) throw fail('log_damaged', run_id);
-  // A build that let no agent clean up has cancelled it.
-  if (row.status === 'cancelling' && !journal.some((entry) => 'cancelled' in entry))
-    journal.push({ at: row.last, cancelled: true });
   return { run: event.run, input, recording: { lines, journal } };
 }
 
