@@ -48,8 +48,6 @@ const objectsIn = (value: object): number => Object.values(value).filter((field)
 
 /** Characters of a title. */
 const titleLength = 120;
-/** What most titles do not have; the search for control characters takes a microsecond. */
-const untidy = /[^ -~]| {2}/;
 
 /** The beginning of the messages' text on one line, for lists. Reads no more of a long text than it needs. */
 export function titleOf(messages: readonly Message[]): string {
@@ -59,8 +57,7 @@ export function titleOf(messages: readonly Message[]): string {
       if (text.length > titleLength) break;
       if (isText(part)) text += ` ${part.content.slice(0, 4 * titleLength)}`;
     }
-  const line = (untidy.test(text) ? text.replace(/[\s\p{C}]+/gu, ' ') : text).trim();
-  return cut(line, titleLength);
+  return cut(text.replace(/[\s\p{C}]+/gu, ' ').trim(), titleLength);
 }
 
 /** A message with one text part. */

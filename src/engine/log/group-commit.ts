@@ -197,7 +197,7 @@ export class GroupCommit {
         this.#failed.push(...groups);
         continue;
       }
-      const writes = writesOf(groups);
+      const writes = groups.flatMap((group) => group.writes);
       const began = performance.now();
       this.#lastBegan = began;
       this.#busySince ??= began;
@@ -321,15 +321,6 @@ export class GroupCommit {
     this.#failed = this.#failed.filter((group) => !late.includes(group));
     for (const { log } of late) log.onCommitFailed(this.#lastError);
   }
-}
-
-// With loops: `flatMap` takes 120 ns more for each group, in each turn in which tokens are streamed.
-function writesOf(groups: readonly WriteGroup[]): readonly Write[] {
-  const first = groups[0];
-  if (groups.length === 1 && first !== undefined) return first.writes;
-  const all: Write[] = [];
-  for (const { writes } of groups) for (const write of writes) all.push(write);
-  return all;
 }
 
 function groupOf(log: UncommittedLog): WriteGroup {

@@ -336,15 +336,8 @@ export const newRow = (
   snapshot: 0,
 });
 
-/** The JSON of principals: that of a key is the same for all of its runs. */
-const principals = new WeakMap<Principal, string>();
-
-function storedPrincipal(principal: Principal | undefined): string | null {
-  if (principal === undefined || principal.kind === 'anonymous') return null;
-  const text = principals.get(principal) ?? JSON.stringify(principal);
-  principals.set(principal, text);
-  return text;
-}
+const storedPrincipal = (principal: Principal | undefined): string | null =>
+  principal === undefined || principal.kind === 'anonymous' ? null : JSON.stringify(principal);
 
 /** The Run of a new row. */
 export const newRun = ({ run_id, agent_name, session_id, created_at }: RunRow): Run => ({
