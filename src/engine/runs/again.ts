@@ -31,10 +31,7 @@ export async function runAgain(
   runOptions: RunOptions,
 ): Promise<AcceptedRun> {
   const { idempotency_key, principal } = runOptions;
-  const key =
-    idempotency_key === undefined
-      ? undefined
-      : idempotentRequest(`again ${run_id}`, principal, idempotency_key, { after });
+  const key = idempotentRequest(`again ${run_id}`, principal, idempotency_key, { after });
   return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),

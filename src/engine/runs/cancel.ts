@@ -7,9 +7,10 @@ import type { Run } from '../../schema/run.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
 import { cancelEntry, journalOf } from '../log/journal.ts';
 import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
-import { forwardCancel, isWritten, whenMoved } from './forward.ts';
+import { forwardCancel, whenMoved } from './forward.ts';
 import { askedOf } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
+import { changeStored } from './stored-write.ts';
 
 /** Attempts to cancel a run in the store while another process writes to it. */
 const maxAttempts = 100;
@@ -147,19 +148,10 @@ function cancellingOf(run: Run): string {
  * agent clean up; see `Executor`. Returns false if the run was written to meanwhile.
  * @throws RivuletError `store_failed`, `store_unavailable`
  */
-async function commitCancelling(services: RunServices, row: RunRow, reason: string | undefined): Promise<boolean> {
-  const { commits, executions, active, offers } = services;
-  const { run_id, epoch, last } = row;
-  const status_at = executions.now();
-  const next: RunRow = { ...row, epoch: epoch + 1, status: 'cancelling', status_at, due: null, rests_at: null };
-  const write: Write = { row: next, from: epoch, expect: last, lines: [], node: null };
+function commitCancelling(services: RunServices, row: RunRow, reason: string | undefined): Promise<boolean> {
+  const change = { status: 'cancelling', status_at: services.executions.now(), due: null, rests_at: null } as const;
   const isJournaled = row.tier === 'durable' || reason !== undefined;
-  const journaled = isJournaled ? { ...write, journal: [cancelEntry(last, reason)] } : write;
-  const outcome = await commits.of(journaled.row.run_id).commitOne(journaled, () => {
-    active.onWritten(next);
-    offers.offer(run_id);
-  });
-  return isWritten(services, run_id, outcome);
+  return changeStored(services, row, change, isJournaled ? { journal: [cancelEntry(row.last, reason)] } : {});
 }
 
 /** @throws RivuletError `not_awaiting`, `question_mismatch` where a run that is not cancelled awaits no reply to this question */

@@ -97,10 +97,8 @@ export async function createRun(
   runOptions: RunOptions,
 ): Promise<AcceptedRun> {
   const { idempotency_key, key_scope = 'runs', key_while_open, principal } = runOptions;
-  const key =
-    idempotency_key === undefined
-      ? undefined
-      : idempotentRequest(key_scope, principal, idempotency_key, { ...request, ...runOptions.request }, key_while_open);
+  const body = { ...request, ...runOptions.request };
+  const key = idempotentRequest(key_scope, principal, idempotency_key, body, key_while_open);
   return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => {
@@ -171,29 +169,48 @@ async function passNewest({ store }: RunServices, session_id: string): Promise<v
   if (newest !== undefined) passId(newest.run_id);
 }
 
-async function storeRun(services: RunServices, plan: Plan, { queued, when }: Admission): Promise<AcceptedRun> {
+/** A run that is being written for the first time. */
+interface WrittenRun {
+  readonly row: RunRow;
+  /** The Run as JSON. */
+  readonly run: string;
+  readonly durable: Promise<void>;
+}
+
+async function storeRun(services: RunServices, plan: Plan, admission: Admission): Promise<AcceptedRun> {
+  const place = admission.queued ? undefined : services.dispatcher.reserve();
+  let written: WrittenRun;
+  try {
+    written = writeRun(services, plan, admission, place !== undefined);
+  } catch (error) {
+    place?.drop();
+    throw error;
+  }
+  const { row, run, durable } = written;
+  await startWhenDurable(services, plan, row, durable, place);
+  return { run_id: row.run_id, run, after: 0 };
+}
+
+/** Writes a new run. With a place, its execution is made as well. Otherwise the process that executes it reads it from the store. */
+function writeRun(services: RunServices, plan: Plan, { queued, when }: Admission, hasPlace: boolean): WrittenRun {
   const { commits, executions, active, dispatcher } = services;
   const { agent, now, key, descriptor } = plan;
-  const place = queued ? undefined : dispatcher.reserve();
   const { request } = plan.runOptions;
   const input: RunInput = request === undefined ? plan.input : { messages: plan.input, request };
-  const row = newRow(plan, queued, place === undefined ? undefined : dispatcher.node);
+  const node = hasPlace ? dispatcher.node : undefined;
+  const row = newRow(plan, queued, node);
   const log = new RunLog(commits.of(row.run_id), row, when === undefined ? { input } : { input, when });
   if (descriptor !== undefined) log.attach(executions.sessions.descriptorExtras(descriptor, row));
   if (key !== undefined) log.attach(services.idempotency.keyExtras(key, row.run_id, 0, now));
-  const run = newRun(row);
-  if (place === undefined) {
-    // The process that executes the run later reads it from the store.
-    const line = encode({ type: 'run.created', run });
-    log.append(line, { status: 'created', status_at: now, finished_at: null, due: null });
-    await startWhenDurable(services, plan, row, log.flushed());
-    return { run_id: row.run_id, run: runInside(line), after: 0 };
+  if (node !== undefined) log.attach({ node });
+  if (hasPlace) {
+    const execution = new Execution(agent, newRun(row), input, log, executions);
+    const run = runInside(execution.recordCreation());
+    return { row, run, durable: active.add(execution) };
   }
-  if (dispatcher.node !== undefined) log.attach({ node: dispatcher.node });
-  const execution = new Execution(agent, run, input, log, executions);
-  const created = runInside(execution.recordCreation());
-  await startWhenDurable(services, plan, row, active.add(execution), place);
-  return { run_id: row.run_id, run: created, after: 0 };
+  const line = encode({ type: 'run.created', run: newRun(row) });
+  log.append(line, { status: 'created', status_at: now, finished_at: null, due: null });
+  return { row, run: runInside(line), durable: log.flushed() };
 }
 
 /** The store may take the write of a create that was answered with an error, also after a crash of this process. */

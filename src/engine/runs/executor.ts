@@ -112,7 +112,7 @@ export class Executor {
    * `since` are left out: a process of the same deploy has tried them. Called once, when the process starts.
    */
   async retryParked(since: string): Promise<void> {
-    const { store, active, dispatcher, executions, offers } = this.#services;
+    const { store, active, dispatcher, executions } = this.#services;
     for (let before: string | undefined; ; ) {
       const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
         store.runs({ parked: true }, before, page),
@@ -120,8 +120,8 @@ export class Executor {
       for (const row of rows) {
         if (active.stopping) return;
         if ((row.rests_at ?? '') > since || this.#lacksAgent(row) || !(await unpark(this.#services, row))) continue;
-        if (dispatcher.shared) offers.offer(row.run_id);
-        else await this.#enter(row.run_id);
+        // One after the other.
+        if (!dispatcher.shared) await this.#enter(row.run_id);
       }
       before = rows.at(-1)?.run_id;
       if (rows.length < page) return;

@@ -1,5 +1,5 @@
-import { errorOf, fail } from '../../core/errors.ts';
-import type { Extras, Outcome, RunRow, RunStore } from '../../core/ports/run-store.ts';
+import { fail } from '../../core/errors.ts';
+import type { Extras, RunRow, RunStore } from '../../core/ports/run-store.ts';
 import { Delay } from '../../core/timing.ts';
 import type { AwaitResume } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
@@ -8,6 +8,7 @@ import { parseLine } from '../log/stored-run.ts';
 import { retryUntilAvailable } from '../store/store-calls.ts';
 import { asks } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
+import { isWritten } from './stored-write.ts';
 
 /** A reply that waits in a run's journal for the node that executes the run. `forwarded` is its id. */
 interface ForwardedReply {
@@ -86,18 +87,6 @@ async function leave(services: RunServices, row: RunRow, entry: Forwarded): Prom
   const journal = [JSON.stringify(entry)];
   const [outcome] = await services.store.commit([{ row, expect: row.last, grown: true, lines: [], journal }]);
   return isWritten(services, row.run_id, outcome);
-}
-
-/**
- * Whether the store has taken the write of a reply or a cancel; false where another write came first.
- * @throws RivuletError `store_failed`, `conflict` where another request has used the reply's key
- */
-export function isWritten({ executions }: RunServices, run_id: string, outcome: Outcome | undefined): boolean {
-  if (outcome === 'taken') return true;
-  if (outcome === 'fenced') return false;
-  if (typeof outcome !== 'object' || !('rejected' in outcome)) throw fail('conflict', run_id);
-  executions.logFor(run_id).error(`the store does not take a reply or a cancel: ${errorOf(outcome.rejected).message}`);
-  throw fail('store_failed');
 }
 
 /**
