@@ -4,9 +4,9 @@ import { operator } from '../core/principal.ts';
 import { Access } from './access.ts';
 import { type Services, Sync } from './cluster/sync.ts';
 import type { EngineEvents } from './engine-events.ts';
+import { type EngineLoad, loadOf } from './runs/counts.ts';
 import { Executor } from './runs/executor.ts';
 import { expireRuns } from './runs/expiry.ts';
-import { type EngineLoad, loadOf } from './runs/load.ts';
 import { type EngineOptions, servicesOf } from './services.ts';
 import { ReadyCheck } from './store/ready-check.ts';
 import { PeriodicTask } from './time/periodic.ts';
@@ -114,7 +114,8 @@ export class Engine extends Access {
 
   /** See `loadOf`. */
   get load(): EngineLoad {
-    return loadOf(this.#services);
+    const { commits, active, counts } = this.#services;
+    return loadOf(commits, active, counts);
   }
 
   get webhooks(): Webhooks {

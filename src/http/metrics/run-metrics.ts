@@ -4,8 +4,7 @@ import type { OpenRuns } from '../../core/ports/run-lists.ts';
 import type { RunRow } from '../../core/ports/run-store.ts';
 import type { EndedRun } from '../../engine/engine-events.ts';
 import { madeAt } from '../../engine/ids.ts';
-import { otherAgents } from '../../engine/runs/counts.ts';
-import type { EngineLoad } from '../../engine/runs/load.ts';
+import { type EngineLoad, otherAgents } from '../../engine/runs/counts.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { RunStatus } from '../../schema/run.ts';
 

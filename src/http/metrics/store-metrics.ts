@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { EngineLoad } from '../../engine/runs/load.ts';
+import type { EngineLoad } from '../../engine/runs/counts.ts';
 
 const commitSeconds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const commitWrites = [1, 2, 5, 10, 20, 50, 100, 200, 500];
