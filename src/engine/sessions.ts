@@ -18,6 +18,7 @@ import { type Message, MessageInput } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import { newIdBeside } from './ids.ts';
+import { pages } from './store/pages.ts';
 import type { IsVisible } from './store/visible-runs.ts';
 
 /** Reads a resource of another server; rejects with a reason that clients may see. Guarded: see `http/remote-fetch`. */
@@ -108,15 +109,14 @@ export class Sessions {
   async runsOf(session_id: string, isVisible?: IsVisible): Promise<{ visible: RunRow[]; hidden: Set<string> }> {
     const visible: RunRow[] = [];
     const hidden = new Set<string>();
-    let rows: RunRow[] = [];
     if (isVisible === undefined) return { visible, hidden };
-    do {
-      rows = await this.#store.runs({ session_id }, rows.at(-1)?.run_id, pageSize);
+    const read = (before?: RunRow) => this.#store.runs({ session_id }, before?.run_id, pageSize);
+    for await (const rows of pages(pageSize, read)) {
       for (const row of rows) {
         if (isVisible(row.agent_name)) visible.push(row);
         else hidden.add(row.run_id);
       }
-    } while (rows.length === pageSize);
+    }
     return { visible, hidden };
   }
 

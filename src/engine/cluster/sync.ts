@@ -5,6 +5,7 @@ import type { Executor } from '../runs/executor.ts';
 import { acceptForwarded } from '../runs/forward.ts';
 import type { RunServices } from '../runs/run-services.ts';
 import type { Followed } from '../store/followed.ts';
+import { pages } from '../store/pages.ts';
 import { PeriodicTask } from '../time/periodic.ts';
 import type { ConnectedReaders } from './connected-readers.ts';
 
@@ -111,14 +112,12 @@ export class Sync {
     readers.renew();
     const newest = new Date(Date.now() - executions.limits.lease).toISOString();
     for (const status of executableStatuses) {
-      for (let before: string | undefined; ; ) {
-        const rows: RunRow[] = await store.runs({ status }, before, page);
+      const read = (before?: RunRow) => store.runs({ status }, before?.run_id, page);
+      for await (const rows of pages(page, read)) {
         for (const row of rows) {
           if (row.queued_at !== null && row.created_at < newest) await queue.add(row.session_id);
           await readers.check(row);
         }
-        before = rows.at(-1)?.run_id;
-        if (rows.length < page) break;
       }
     }
   }

@@ -16,6 +16,7 @@ import type { Place } from '../dispatch/dispatcher.ts';
 import { Execution } from '../execution/execution.ts';
 import { newId, newIdBeside, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
+import { pages } from '../store/pages.ts';
 import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store/store-calls.ts';
 import { cancelAll, cancelRun } from './cancel.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
@@ -266,17 +267,12 @@ export async function startWhenDurable(
 /** Cancels the session's runs that were created before this one, and that its principal may see. */
 async function cancelOlder(services: RunServices, { session_id, run_id, principal }: RunRow): Promise<void> {
   const by: Principal = principal === null ? operator : JSON.parse(principal);
-  const page = 100;
   const older: RunRow[] = [];
-  for (let more = true, after = ''; more; after = older.at(-1)?.run_id ?? '') {
-    const rows = (await services.store.unfinished(session_id, after, page)).filter((row) => row.run_id < run_id);
-    older.push(...rows);
-    more = rows.length === page;
-  }
-  await cancelAll(
-    services,
-    older.filter(({ agent_name }) => mayUseAgent(by, agent_name)),
-  );
+  const read = async (after: RunRow | undefined, size: number) =>
+    (await services.store.unfinished(session_id, after?.run_id ?? '', size)).filter((row) => row.run_id < run_id);
+  for await (const rows of pages(100, read))
+    older.push(...rows.filter(({ agent_name }) => mayUseAgent(by, agent_name)));
+  await cancelAll(services, older);
 }
 
 /**

@@ -13,6 +13,7 @@ import type { Recording } from '../execution/replay.ts';
 import { journalOf } from '../log/journal.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
+import { pages } from '../store/pages.ts';
 import { retryUntilAvailable } from '../store/store-calls.ts';
 import { endStoredRun } from './cancel.ts';
 import { acceptWhenLive } from './forward.ts';
@@ -95,15 +96,14 @@ export class Executor {
    */
   async recover(onLeft: (row: RunRow) => void): Promise<void> {
     const { store, active, executions } = this.#services;
-    for (let after = ''; ; ) {
-      const rows = await retryUntilAvailable(executions.limits.storeTimeout, async () =>
-        active.stopping ? [] : store.unfinished(undefined, after, page),
+    const read = (after?: RunRow) =>
+      retryUntilAvailable(executions.limits.storeTimeout, async () =>
+        active.stopping ? [] : store.unfinished(undefined, after?.run_id ?? '', page),
       );
+    for await (const rows of pages(page, read)) {
       // First of all, while the rows are as they are in the store: clients may come and go while the runs are entered.
       for (const row of rows) onLeft(row);
       for (const row of rows) if (row.rests_at === null) await this.#enter(row.run_id);
-      after = rows.at(-1)?.run_id ?? after;
-      if (rows.length < page) return;
     }
   }
 
@@ -113,18 +113,15 @@ export class Executor {
    */
   async retryParked(since: string): Promise<void> {
     const { store, active, dispatcher, executions } = this.#services;
-    for (let before: string | undefined; ; ) {
-      const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
-        store.runs({ parked: true }, before, page),
-      );
+    const read = (before?: RunRow) =>
+      retryUntilAvailable(executions.limits.storeTimeout, () => store.runs({ parked: true }, before?.run_id, page));
+    for await (const rows of pages(page, read)) {
       for (const row of rows) {
         if (active.stopping) return;
         if ((row.rests_at ?? '') > since || this.#lacksAgent(row) || !(await unpark(this.#services, row))) continue;
         // One after the other.
         if (!dispatcher.shared) await this.#enter(row.run_id);
       }
-      before = rows.at(-1)?.run_id;
-      if (rows.length < page) return;
     }
   }
 
