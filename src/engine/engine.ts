@@ -12,7 +12,7 @@ import { ReadyCheck } from './store/ready-check.ts';
 import { PeriodicTask } from './time/periodic.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
-/** Milliseconds for which a check of notifications counts, which opens connections, where it has passed and has failed. */
+/** Milliseconds for which a check of notifications counts, after it has passed and after it has failed. It opens connections. */
 const notificationCheckTimes = [30_000, 5_000] as const;
 
 /** The lifetime of an engine, and what its operator may do: the server itself, and code in this process. */
@@ -63,7 +63,7 @@ export class Engine extends Access {
   /** Connects to the other nodes. Call it before serving requests. Runs that are created from now on are executed. */
   async connect(): Promise<void> {
     if (this.#services.dispatcher.shared) await this.#sync.start();
-    // It executes what this process offers, and nothing that was there before.
+    // Executes what this process offers, and nothing that an earlier process left.
     else await this.#startDispatcher();
   }
 
@@ -94,7 +94,7 @@ export class Engine extends Access {
   async ready(): Promise<void> {
     const { commits, store } = this.#services;
     commits.checkAvailable();
-    // A commit that is under way shows the same as the check would.
+    // A commit that is under way shows whether the store takes writes.
     await Promise.all([
       store.due('', 1),
       commits.busy ? undefined : this.#writeCheck.passes(),

@@ -230,9 +230,9 @@ export class Sessions {
   }
 
   /**
-   * The messages of a run's session: all of them, or the ones that an earlier `mark` names. An unreadable message is an error for the run
-   * whose request had its URL. All other runs leave it out, with a warning in the log, and so does a run that has read it
-   * before: its turn may be deleted meanwhile.
+   * The messages of a run's session: all of them, or those that an earlier `mark` names. An unreadable message is an error
+   * for the run whose request had its URL. Any other run leaves the message out, with a warning in the log. So does a run that
+   * has read the message before, because its turn may be deleted meanwhile.
    * @throws RivuletError `resource_refused`
    */
   async historyAt(key: RunKey, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {

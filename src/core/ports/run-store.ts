@@ -106,13 +106,13 @@ export type WrittenRow = Omit<RunRow, 'last'>;
 
 /** One atomic change of one run: the store takes all of it, or nothing. */
 export interface Write {
-  /** Writes share it while nothing in it changes: a copy for each token would be a tenth of what the token allocates. */
+  /** Writes share it while nothing in it changes. */
   readonly row: WrittenRow;
   /** The id of the log's last event before the write; 0 creates the run. Otherwise the outcome is `fenced`. */
   readonly expect: number;
   /** The run's epoch before the write, if the write raises it. Default: the row's. */
   readonly from?: number;
-  /** Only `last` changes in the row. Most writes are like that, and a store can handle them faster. See `forwardsOnly`. */
+  /** Only `last` changes in the row, as in most writes. See `forwardsOnly`. */
   readonly grown?: boolean;
   /**
    * A condition on the other runs of the session that are not final, checked atomically with the write: there are none

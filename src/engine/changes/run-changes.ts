@@ -184,12 +184,12 @@ export class RunChanges {
     }
   }
 
-  /** Reads the runs that have changed since the last comparison. Its cost is limited by `changedSince`. */
+  /** Reads the runs that have changed since the last comparison. */
   async #compare(): Promise<void> {
     const began = this.#now();
     const missed = this.#missedNotifications;
     this.#missedNotifications = false;
-    // What interrupts notifications may have delayed commits as well: a change is stored with its time, but later.
+    // An outage that interrupts notifications may delay commits as well. A change is then stored after its own time.
     const overlap = maxClockSkew + (missed ? this.#options.limits.storeTimeout : 0);
     const since = new Date(this.#comparedAt - overlap).toISOString();
     try {

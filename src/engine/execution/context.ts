@@ -215,8 +215,8 @@ class ContextCalls {
   }
 
   /**
-   * The output of a call; with `steps` its answer, as one message that is the value of a step. `output` is where it goes, if
-   * that is not where the caller's goes.
+   * The output of a call; with `steps`, the answer of the call as one message, which is the value of a step. `output` is where
+   * the output of the called agent goes. Default: where the output of the caller goes.
    */
   #call(
     name: string,
@@ -318,8 +318,8 @@ class ContextCalls {
   };
 
   /**
-   * `begin` runs for each subscription while the run is open. After the run's end, the subscriber gets `run_not_open`; after
-   * the run has left, nothing.
+   * `begin` runs for each subscription while the run is open. After the run's end, the subscriber gets `run_not_open`. After
+   * the run has left this process, the subscriber gets nothing.
    */
   #lazy<T, R>(
     what: string,
@@ -425,11 +425,7 @@ const getters: PropertyDescriptorMap & ThisType<{ readonly [calls]: ContextCalls
   },
 };
 
-/** Defined one by one: `Object.defineProperties` takes twice as long, which is half a percent of a short run. */
-const lazy = Object.entries(getters);
-
-// No getters or closures in the class: V8 keeps them, and with them the whole run, until the next full collection. That
-// cost a third of a short run.
+// The class has no getters or closures of its own. V8 would keep them, and with them the run, until a full collection.
 class Context implements AgentContext {
   readonly run_id: string;
   readonly agent_name: string;
@@ -469,7 +465,7 @@ class Context implements AgentContext {
     this.modelCall = own.modelCall.bind(own);
     this.trace = own.trace.bind(own);
     this[calls] = own;
-    for (const [name, getter] of lazy) Object.defineProperty(this, name, getter);
+    Object.defineProperties(this, getters);
   }
 }
 

@@ -7,8 +7,8 @@ export interface Closing {
   readonly reason: string;
   /**
    * `ended`: the run or the call is over. What its agent waits for fails. `cancelled`: the same, and the agent may clean up
-   * in steps. `left`: the run goes on without this execution. What its agent waits for never settles, and no code of the
-   * agent is called: it would undo what the run goes on with.
+   * in steps. `left`: the run goes on without this execution. What its agent waits for never settles. No code of the agent is
+   * called, because a clean-up would undo what the run goes on with.
    */
   readonly as: 'ended' | 'cancelled' | 'left';
   /** See `EndOfWork.continues`. Default: no. */
@@ -16,8 +16,8 @@ export interface Closing {
 }
 
 /**
- * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it closes. The signal is made
- * when the agent first reads it: making one, and aborting it at the end, costs as much as a short run.
+ * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it closes. The signal is made when
+ * the agent first reads it, because a signal takes as long as a short run.
  */
 export class RunSignal {
   readonly #report: (error: unknown) => void;

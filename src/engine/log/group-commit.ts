@@ -186,8 +186,7 @@ export class GroupCommit {
   readonly #atEndOfTurn = (): void => void setImmediate(this.#run);
 
   /**
-   * Commits everything that is pending. Never rejects: each log receives its own errors. One promise for the round and one
-   * of the store, because each turn of the event loop comes here while tokens are streamed.
+   * Commits everything that is pending. Never rejects: each log receives its own errors.
    */
   async #commitRound(): Promise<void> {
     this.#urgent = false;

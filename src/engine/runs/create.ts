@@ -30,13 +30,13 @@ const maxAttempts = 10;
 export interface RunOptions {
   readonly idempotency_key?: string;
   /**
-   * What the key names. Default: a creation of a run, or a reply to the run. A protocol that has one kind of request for
-   * both has a scope of its own, in which it also finds the run again.
+   * The scope of the key. Default: that of requests which create a run, or of replies to the run. A protocol that has one
+   * kind of request for both names a scope of its own, in which it also finds the run again.
    */
   readonly key_scope?: string;
   /**
-   * Whether the key stands for the same request only until its run is final, and another request may take it at once.
-   * Default: it stands for its request for as long as keys are kept.
+   * Whether another request may take the key as soon as the run is final. Default: the key stands for its request for as long
+   * as keys are kept.
    */
   readonly key_while_open?: boolean;
   /** Whether the client has events of what an earlier request with the key has begun: this one begins nothing. */
@@ -54,7 +54,7 @@ export interface RunOptions {
   /** The trace context of the request. */
   readonly trace?: TraceHeaders;
   /**
-   * Done before a run is stored, when its request is good and its session admits it; not again for a repeated request.
+   * Called before a run is stored, once its request is valid and its session admits it. Not called for a repeated request.
    * `cancels`: the request asks to cancel what it replaces, with its `if_busy` or its `on_disconnect`.
    */
   readonly prepare?: (cancels: boolean) => Promise<void>;
@@ -214,7 +214,7 @@ function writeRun(services: RunServices, plan: Plan, { queued, when }: Admission
   return { row, run: runInside(line), durable: log.flushed() };
 }
 
-/** The store may take the write of a create that was answered with an error, also after a crash of this process. */
+/** A write that was answered with `store_unavailable` may still be taken by the store, also after a crash of this process. */
 const mayExist = 'the run may have been created, and a request with an Idempotency-Key finds it when it is repeated';
 
 /**

@@ -62,7 +62,7 @@ export class Executor {
       }
       live = this.#liveExecution(run_id);
     }
-    // Created by this process: its execution is in memory already. That of an entry has been started.
+    // This process has created the run. An entry starts its own execution.
     if (live !== undefined) {
       offers.forget(run_id);
       await this.#start(live);
@@ -101,7 +101,7 @@ export class Executor {
         active.stopping ? [] : store.unfinished(undefined, after?.run_id ?? '', page),
       );
     for await (const rows of pages(page, read)) {
-      // First of all, while the rows are as they are in the store: clients may come and go while the runs are entered.
+      // Before any run is entered, because clients may connect meanwhile, which changes the rows.
       for (const row of rows) onLeft(row);
       for (const row of rows) if (row.rests_at === null) await this.#enter(row.run_id);
     }
@@ -178,13 +178,13 @@ export class Executor {
   }
 
   /**
-   * Enters a run, once at a time. Without other nodes, an offer that comes during an entry waits for it and enters the run
-   * again: the offer may be the start that the entry, which has read the run before, has brought about. A shared
-   * dispatcher offers the run again when it is released.
+   * Enters a run, once at a time. Without other nodes, an offer that comes during an entry waits for the entry, and then enters
+   * the run again: the entry may have read the run before the write that is offered. A shared dispatcher offers the run again
+   * when it is released.
    */
   async #enter(run_id: string): Promise<void> {
     if (!this.#services.dispatcher.shared) await this.#entering.get(run_id);
-    // Those that have waited share one entry, because it reads the run after all of them have come.
+    // All offers that have waited share one entry, which reads the run after them.
     const entering = this.#entering.get(run_id);
     if (entering !== undefined) return entering;
     const entered = this.#load(run_id).finally(() => this.#entering.delete(run_id));
@@ -192,7 +192,7 @@ export class Executor {
     return entered;
   }
 
-  /** Reads the run anew: that of a page, or of an offer, may be older than what an earlier entry has written. */
+  /** Reads the run anew, because an earlier entry may have written to it since it was listed or offered. */
   async #load(run_id: string): Promise<void> {
     try {
       const row = await this.#services.store.run(run_id);

@@ -39,9 +39,9 @@ const start = '{"forwarded":';
 const takenLine = (forwarded: string): string => JSON.stringify({ taken: forwarded });
 
 /**
- * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not is offered: a
- * node that lives still has its lease, and the offer is ignored. Otherwise the node that takes the run over delivers the
- * reply of a durable run, and ends any other run. Resolves to false where another write came first, or the run rests.
+ * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not go on is offered. The
+ * offer has no effect while the lease of its node lasts. After that, the node that takes the run over gives a durable run the
+ * reply, and ends any other run. Resolves to false where another write came first, or the run rests.
  * @throws RivuletError `node_unresponsive`, and as `isWritten` and `whenMoved`
  */
 export async function forwardReply(
@@ -118,8 +118,8 @@ export async function whenMoved({ active }: RunServices, row: RunRow, until: num
 }
 
 /**
- * Does what other nodes have forwarded to a run of this node, in their order. A reply is for the question that the run
- * asks, and a cancel with a question likewise. During a replay only the store knows that question.
+ * Does what other nodes have forwarded to a run of this node, in their order. A reply, or a cancel with a question, counts only
+ * while the run asks its question. During a replay, only the store knows which question the run asks.
  */
 export async function acceptForwarded(store: RunStore, execution: Execution): Promise<void> {
   const { log } = execution;

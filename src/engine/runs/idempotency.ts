@@ -18,7 +18,7 @@ export interface IdempotentRequest {
   readonly freed?: string;
 }
 
-/** Texts of more characters are replaced by their hash: writing megabytes as JSON costs more than hashing them. */
+/** Texts of more characters are replaced by their hash. */
 const hashedTextChars = 65_536;
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
@@ -51,10 +51,7 @@ const maxKeyChars = 255;
 const storable = (key: string): string =>
   key.length > maxKeyChars || /[\p{Cc}\p{Cs}]/u.test(key) ? hashOf(JSON.stringify(key)) : key;
 
-/**
- * The same value, with each object as its sorted names and their values. One `JSON.stringify` of that costs a quarter
- * of sorted copies, for which V8 would build large objects.
- */
+/** The same value, with each object as its sorted names and their values. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value === 'string' && value.length > hashedTextChars) return { text: hashOf(value) };
@@ -144,8 +141,8 @@ export class Idempotency {
   }
 
   /**
-   * Whether a key stands for its run no more: a client has deleted the run, or the key was for an open run alone. A run
-   * that its retention may have removed keeps its key: the request was executed, and must not be executed again.
+   * Whether another request may take a key: a client has deleted its run, or the key was for an open run alone. A run that its
+   * retention may have removed keeps its key, because the request was executed and must not be executed again.
    * @throws RivuletError `log_removed`
    */
   async #isFree({ run_id, hash }: Key, { hash: wanted, whileOpen }: IdempotentRequest): Promise<boolean> {

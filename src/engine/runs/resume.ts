@@ -63,8 +63,8 @@ interface Found {
 }
 
 /**
- * Gives the reply while the run asks the question that was open when it came, within `requestTimeout`. What comes between
- * may be another reply, but also a node that takes the run over, after which the question is still open.
+ * Gives the reply while the run asks the question that was open when the reply arrived, within `requestTimeout`. An attempt
+ * fails where another reply comes first. It also fails where a node takes the run over; the question is still open after that.
  */
 async function resume(services: RunServices, run_id: string, request: ReplyRequest): Promise<AcceptedRun> {
   const { commits, executions } = services;
@@ -87,7 +87,7 @@ async function attemptReply(
   const { active, executions, idempotency } = services;
   let stored = found?.stored;
   let execution = await active.get(run_id);
-  // What is found is used before anything is awaited: a run that has left this process takes the reply in the store.
+  // After this loop, nothing is awaited before the reply is given: the execution may leave this process in any turn.
   for (;;) {
     if (execution !== undefined && !canTake(execution))
       await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
@@ -108,7 +108,7 @@ async function attemptReply(
     request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
   const next: Found = { stored, known: execution === undefined ? { run, last: row.last } : found?.known };
   if (reply instanceof RivuletError) {
-    // Otherwise the execution is fenced, and has refused for events that count for nothing.
+    // Otherwise the execution is fenced: the events that it refused the reply for count for nothing.
     if (await isDurable(services, execution)) throw reply;
     return next;
   }
@@ -158,7 +158,7 @@ async function accept(
   { execution, row, run, reply, extras, trace }: Accepted,
 ): Promise<AcceptedRun | undefined> {
   const { traces } = services.executions;
-  // On a shared store, another node has a run that does not rest. Otherwise no process has it, whether it rests or not.
+  // On a shared store, a run that does not rest is executed by another node. On any other store, no process has the run.
   const isStored = row.tier === 'durable' && (row.rests_at !== null || !services.dispatcher.shared);
   if (execution === undefined && isStored) {
     const next = { ...row, trace: traces?.requested(trace, row.trace) ?? row.trace };
