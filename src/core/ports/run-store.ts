@@ -158,14 +158,17 @@ export const forwardsOnly = ({ grown, lines }: Write): boolean => grown === true
 export const rowAfter = (write: Write): RunRow => ({ ...write.row, last: lastAfter(write) });
 
 /** What a write may have that stores do not handle with the events alone. */
-const others = ['from', 'when', 'resources', 'history', 'state', 'ended', 'key', 'deliveries'] as const;
+const others = ['when', 'resources', 'history', 'state', 'ended', 'key', 'deliveries'] as const;
 
 /**
  * Whether a write only adds events, and entries of the journal that come with them. Stores handle such writes apart: all
  * that they need of the run is its id and its epoch.
  */
 export const appendsOnly = (write: Write): boolean =>
-  write.grown === true && write.lines.length > 0 && others.every((name) => write[name] === undefined);
+  write.grown === true &&
+  write.lines.length > 0 &&
+  write.from === undefined &&
+  others.every((name) => write[name] === undefined);
 
 /** The data that a write may carry beside events. */
 export type Extras = Pick<
