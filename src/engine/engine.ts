@@ -86,7 +86,7 @@ export class Engine extends Access {
   async #expireAndRetry(): Promise<void> {
     await expireRuns(this.#services);
     this.#services.offers.repeat();
-    this.#executor.checkSuspects();
+    this.#executor.suspects.check();
     this.#executor.reportReentries();
   }
 
@@ -133,7 +133,7 @@ export class Engine extends Access {
     this.#stopping = true;
     const tasks = this.#tasks.map((task) => task.stop());
     await Promise.all([...tasks, dispatcher.pause(), readers.close()]);
-    this.#executor.close();
+    this.#executor.suspects.close();
     await active.stop();
     await this.#retried;
     await webhooks.stop();

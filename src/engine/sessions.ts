@@ -133,7 +133,7 @@ export class Sessions {
     const left: string[] = [];
     for (const some of pagesOf(urls)) {
       const own = some.filter((url) => !isForeign(url));
-      const found = await this.#store.resources(own.map((url) => url.slice(resourcePath.length)));
+      const found = await this.#resources(own);
       const hidden = new Set(own.filter((_, index) => run_ids.has(found[index]?.run_id ?? '')));
       left.push(...some.filter((url) => !hidden.has(url)));
     }
@@ -184,7 +184,7 @@ export class Sessions {
       : { history: await this.#before(urls, source.run_id, read) };
     const state = (await this.#store.session(source.session_id))?.state ?? undefined;
     if (state === undefined || isForeign(state)) return { ...copied, ...(state !== undefined && { state }) };
-    const [stored] = await this.#store.resources([state.slice(resourcePath.length)]);
+    const [stored] = await this.#resources([state]);
     if (stored === undefined) return copied;
     const own = resourceOf(target.session_id, null, stored.body);
     return { ...copied, resources: [...(copied.resources ?? []), own], state: `${resourcePath}${own.resource_id}` };
@@ -196,7 +196,7 @@ export class Sessions {
     // A message is stored when its run ends. What was stored before the run began is of an earlier run.
     const unsure = urls.slice(read).filter((url) => !isForeign(url) && url.slice(resourcePath.length) > run_id);
     for (const some of pagesOf(unsure)) {
-      const found = await this.#store.resources(some.map((url) => url.slice(resourcePath.length)));
+      const found = await this.#resources(some);
       for (const [index, url] of some.entries()) if ((found[index]?.run_id ?? run_id) >= run_id) later.add(url);
     }
     return urls.filter((url) => !later.has(url));
@@ -315,10 +315,14 @@ export class Sessions {
     }
   }
 
+  /** The resources of this store that some URLs name. */
+  #resources(urls: readonly string[]): Promise<(Resource | undefined)[]> {
+    return this.#store.resources(urls.map((url) => url.slice(resourcePath.length)));
+  }
+
   /** Resources that a client's descriptor named may be another owner's: they are as good as removed. */
   async #bodies(urls: readonly string[], owner: string | null): Promise<(string | undefined)[]> {
-    if (urls.length === 0) return [];
-    const found = await this.#store.resources(urls.map((url) => url.slice(resourcePath.length)));
+    const found = urls.length === 0 ? [] : await this.#resources(urls);
     return found.map((one) => (one !== undefined && sessionOwnerOf(one.session_id) === owner ? one.body : undefined));
   }
 

@@ -42,7 +42,7 @@ export class ConnectedReaders {
     const readers = this.#byRun.get(run_id) ?? this.#add(run_id, graceOf(policy), isKept ? this.#nodes : undefined);
     clearTimeout(readers.timer);
     readers.count += 1;
-    this.#enter(readers);
+    if (readers.known !== 'connected') this.#tellOfReaders(readers);
     let connected = true;
     return (disconnected) => {
       if (!connected || this.#isClosed) return;
@@ -93,14 +93,9 @@ export class ConnectedReaders {
     return readers;
   }
 
-  #enter(readers: RunReaders): void {
-    if (readers.known === 'connected') return;
-    readers.known = 'connected';
-    this.#tellOfReaders(readers);
-  }
-
   /** Where the store fails, the readers of this node do not count for others. */
   #tellOfReaders(readers: RunReaders): void {
+    readers.known = 'connected';
     this.#tell(readers, (nodes) => nodes.enter(readers.run_id, readers.grace));
   }
 

@@ -72,7 +72,7 @@ export class Sync {
       active.onWritten(notification);
       const execution = forwarded ? active.local(run_id) : undefined;
       if (execution !== undefined) void acceptForwarded(store, execution).catch(this.#onFailure);
-      else if (forwarded) this.#executor.onForwarded(run_id);
+      else if (forwarded) this.#executor.suspects.admit(run_id);
       if (final) queue.onRunFinal(run_id);
       if (waits) dispatcher.onWaiting();
     }

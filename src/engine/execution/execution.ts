@@ -77,11 +77,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     // A run that is not durable has only one execution: its log has no more than the first event.
     const replay = this.durable && recording !== undefined ? new Replay(1, recording) : undefined;
     this.#recorder = new Recorder(run, log, shared.limits, shared.now, replay);
-    this.#tokens = new RunTokens(this.#recorder, {
-      most: shared.limits.tokens,
-      onUsed: shared.onTokens,
-      fail: this.#fail,
-    });
+    this.#tokens = new RunTokens(this.#recorder, shared, this.#fail);
     this.#times = new RunTimes(this.#recorder, this.durable ? recording?.journal : undefined);
     if (!this.durable) return;
     if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer(this.#recorder, shared.toEvents);

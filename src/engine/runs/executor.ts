@@ -32,7 +32,7 @@ export class Executor {
   readonly #entering = new Map<string, Promise<void>>();
   /** Runs whose agent is not here, each of which is in the log: other nodes may offer them many times. */
   readonly #warnedOf = new LRUCache<string, true>({ max: 1_000 });
-  readonly #suspects: Suspects;
+  readonly suspects: Suspects;
   /** Called when a run leaves this process. */
   readonly #leaving = new Map<string, () => void>();
   /** Runs that were re-entered since the last report of their number, and the last one of them. */
@@ -44,9 +44,7 @@ export class Executor {
     active.events.on('failed', (log) => this.#onFailed(log));
     active.events.on('removed', ({ log }) => this.#leaving.get(log.run_id)?.());
     active.events.on('status', ({ log }) => log.row.status === 'awaiting' && dispatcher.onRest());
-    this.#suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) =>
-      this.#enter(run_id),
-    );
+    this.suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) => this.#enter(run_id));
   }
 
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
@@ -57,7 +55,7 @@ export class Executor {
       await this.#enter(run_id);
       if (dispatcher.shared) {
         dispatcher.onRest();
-        await this.#suspects.whenAdmitted(run_id);
+        await this.suspects.whenAdmitted(run_id);
         await this.#entering.get(run_id);
       }
       live = this.#liveExecution(run_id);
@@ -77,7 +75,7 @@ export class Executor {
   };
 
   /** How many of the runs that are executed here take no slot: they await, or wait for their turn. */
-  readonly resting = (): number => this.#services.active.awaiting + this.#suspects.resting;
+  readonly resting = (): number => this.#services.active.awaiting + this.suspects.resting;
 
   async #left(run_id: string): Promise<void> {
     await new Promise<void>((resolve) => this.#leaving.set(run_id, resolve));
@@ -162,21 +160,6 @@ export class Executor {
     }
   }
 
-  /** Re-enters the next run that may be what stops the process. Called periodically. */
-  checkSuspects(): void {
-    this.#suspects.check();
-  }
-
-  /** Another node has forwarded a reply or a cancel to a run that this process does not execute, and may wait here. */
-  onForwarded(run_id: string): void {
-    this.#suspects.admit(run_id);
-  }
-
-  /** The process stops: runs that wait for their turn are left to others. */
-  close(): void {
-    this.#suspects.close();
-  }
-
   /**
    * Enters a run, once at a time. Without other nodes, an offer that comes during an entry waits for the entry, and then enters
    * the run again: the entry may have read the run before the write that is offered. A shared dispatcher offers the run again
@@ -214,7 +197,7 @@ export class Executor {
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
       // The run was written to meanwhile. On shared stores another execution has it, or it is offered when its lease ends.
-      if (kind === 'conflict') return offers[dispatcher.shared ? 'forget' : 'postpone'](row.run_id);
+      if (kind === 'conflict') return dispatcher.shared ? offers.forget(row.run_id) : offers.postpone(row.run_id);
       if (kind === 'store_unavailable' || kind === 'store_failed') {
         executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
         return offers.postpone(row.run_id);
@@ -239,7 +222,7 @@ export class Executor {
       return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
-    if (!this.#suspects.admits(row)) return;
+    if (!this.suspects.admits(row)) return;
     if (row.status !== 'created') this.#reportReentry(row);
     const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 });
     if (execution === undefined) return;
