@@ -235,24 +235,19 @@ export class GroupCommit {
   }
 
   /** Cuts the groups of a round into commits; most rounds are one commit. */
-  #cut(groups: readonly WriteGroup[]): readonly (readonly WriteGroup[])[] {
+  #cut(groups: readonly WriteGroup[]): WriteGroup[][] {
     const single = this.#rounds >= maxCombinedRounds;
-    const commits: (readonly WriteGroup[])[] = [];
-    let begin = 0;
-    let end = 0;
-    let writes = 0;
-    let chars = 0;
+    const commits: WriteGroup[][] = [];
+    let [current, writes, chars]: [WriteGroup[], number, number] = [[], 0, 0];
     for (const group of groups) {
-      end += 1;
+      current.push(group);
       writes += group.writes.length;
       chars += group.chars;
       if (!single && writes < maxCommitWrites && chars < maxCommitChars) continue;
-      commits.push(groups.slice(begin, end));
-      begin = end;
-      writes = 0;
-      chars = 0;
+      commits.push(current);
+      [current, writes, chars] = [[], 0, 0];
     }
-    if (begin < end) commits.push(begin === 0 ? groups : groups.slice(begin));
+    if (current.length > 0) commits.push(current);
     return commits;
   }
 
