@@ -14,11 +14,13 @@ export const Person = Type.Object(
   { name: Type.String(), email: Type.Optional(Email), url: Type.Optional(Uri) },
   { $id: 'Person', description: 'author or contributor' },
 );
+export type Person = Static<typeof Person>;
 
 export const Capability = Type.Object(
   { name: Type.String(), description: Type.String() },
   { $id: 'Capability', description: 'something the agent can do' },
 );
+export type Capability = Static<typeof Capability>;
 
 export const Link = Type.Object(
   {
@@ -32,6 +34,7 @@ export const Link = Type.Object(
   },
   { $id: 'Link', description: 'an address that belongs to the agent' },
 );
+export type Link = Static<typeof Link>;
 
 export const Dependency = Type.Object(
   {
@@ -40,6 +43,7 @@ export const Dependency = Type.Object(
   },
   { $id: 'Dependency', description: 'an agent, tool or model that the agent uses' },
 );
+export type Dependency = Static<typeof Dependency>;
 
 /** An input to try an agent with. */
 export const Example = Type.Union(
@@ -49,6 +53,7 @@ export const Example = Type.Union(
   ],
   { $id: 'Example', description: 'an input to try the agent with' },
 );
+export type Example = Static<typeof Example>;
 
 /** How the agent is offered where agents are tools of models, or skills of other agents. */
 export const AgentTool = Type.Object(

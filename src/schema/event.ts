@@ -22,12 +22,14 @@ export const MessageEvent = Type.Object(
   { type: Type.Union([Type.Literal('message.created'), Type.Literal('message.completed')]), message: Message },
   { $id: 'MessageEvent', description: 'a message begins or is complete' },
 );
+export type MessageEvent = Static<typeof MessageEvent>;
 
 /** One emission of the agent: a token, or any other part. */
 export const PartEvent = Type.Object(
   { type: Type.Literal('message.part'), part: MessagePart },
   { $id: 'PartEvent', description: 'a token of the agent, or another part' },
 );
+export type PartEvent = Static<typeof PartEvent>;
 
 /** An event of the agent's own kind; readers see it, but it is not part of the Run. */
 export const GenericEvent = Type.Object(
@@ -40,6 +42,7 @@ export const ErrorEvent = Type.Object(
   { type: Type.Literal('error'), error: ErrorBody },
   { $id: 'ErrorEvent', description: 'the stream cannot continue' },
 );
+export type ErrorEvent = Static<typeof ErrorEvent>;
 
 export const Event = Type.Union([RunEvent, MessageEvent, PartEvent, GenericEvent, ErrorEvent], {
   $id: 'Event',

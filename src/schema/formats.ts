@@ -37,7 +37,7 @@ const plainTime = /^(?!0000)\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[
  * years other than 1 to 9999 are refused, because neither Date nor the protocol's clients can read them.
  */
 export function utcOf(text: string): string | undefined {
-  // Most times need no more than this.
+  // Most times need no more than this: taking one apart costs four times as much, and a Date forty times.
   if (plainTime.test(text)) return text;
   const [, , month, day, , fraction = '', zone] = time.exec(text) ?? [];
   if (zone === undefined) return undefined;

@@ -36,6 +36,7 @@ export const TrajectoryMetadata = Type.Object(
 export type TrajectoryMetadata = Static<typeof TrajectoryMetadata>;
 
 export const PartMetadata = Type.Union([CitationMetadata, TrajectoryMetadata], { $id: 'PartMetadata' });
+export type PartMetadata = Static<typeof PartMetadata>;
 
 // No `default` here: client generators would make these fields required ones.
 const partFields = {
@@ -72,6 +73,7 @@ export const Role = Type.String({
   pattern: '^(user|agent(\\/[a-zA-Z0-9_\\-]+)?)$',
   description: 'user, agent or agent/{name}',
 });
+export type Role = Static<typeof Role>;
 
 /**
  * Why a message is not whole. `interrupted`: its process died, and the work that said it was done again after that. `length`:

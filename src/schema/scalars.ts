@@ -39,6 +39,8 @@ export const Email = Type.String({
   maxLength: 254,
   description: 'an e-mail address, such as ada@example.com',
 });
+export type Email = Static<typeof Email>;
 
 /** A media type such as `text/plain` or `image/png; q=1`. */
 export const MediaType = Type.String({ minLength: 1, maxLength: 255, description: 'a media type, such as text/plain' });
+export type MediaType = Static<typeof MediaType>;
