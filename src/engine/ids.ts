@@ -3,9 +3,10 @@ import { isUuid } from '../schema/formats.ts';
 
 const perMillisecond = 0x1000;
 
-/** The milliseconds of the newest id, and its number among the ids of that millisecond. */
+/** The milliseconds of the newest id, its number among the ids of that millisecond, and its first characters. */
 let time = 0;
 let count = 0;
+let head = '';
 
 /** A time in milliseconds as the first 13 characters of an id. */
 function timeOf(milliseconds: number): string {
@@ -23,8 +24,9 @@ export function newId(): string {
   if (now > time || count === perMillisecond) {
     time = Math.max(now, time + 1);
     count = 0;
+    head = timeOf(time);
   }
-  return `${timeOf(time)}-7${count.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`;
+  return `${head}-7${count.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`;
 }
 
 /**
