@@ -12,7 +12,7 @@ import type { ModelCallReport } from './model-call.ts';
 import type { Principal } from './principal.ts';
 import type { AgentReply, ValueOf } from './reply.ts';
 import type { AgentRequest } from './request.ts';
-import { compile, type Validator } from './validate.ts';
+import { compile } from './validate.ts';
 
 /** What an agent may emit: text, a part, a whole message, or an event of its own kind. */
 export type AgentOutput = string | MessagePart | Message | GenericEvent;
@@ -281,7 +281,7 @@ export interface Agent {
   readonly options: AgentOptions & { readonly on_disconnect?: OnDisconnect };
 }
 
-let checkManifest: Validator<AgentManifestInput> | undefined;
+const checkManifest = compile(AgentManifestInput, 'manifest');
 
 /**
  * Makes an agent of a manifest and a function. A string that the function returns is one text part.
@@ -293,7 +293,6 @@ export function defineAgent<Result extends AnyResult>(
   options?: AgentOptions,
 ): Agent;
 export function defineAgent(manifest: AgentManifestInput, run: AgentFunction, options: AgentOptions = {}): Agent {
-  checkManifest ??= compile(AgentManifestInput, 'manifest');
   const { metadata, ...rest } = checkManifest(plain(manifest));
   checkTool(metadata?.tool);
   return Object.freeze({

@@ -17,7 +17,7 @@ const limits = { values: 1_000_000, chars: 256 * 1024 * 1024, wellFormed: true }
 /** Milliseconds: a hundred years. */
 const longestWait = 100 * 366 * 24 * 3_600_000;
 
-const validators = () => ({
+const checks = {
   part: compile(MessagePartInput, 'part'),
   message: compile(MessageInput, 'message'),
   generic: compile(GenericEvent, 'generic'),
@@ -25,11 +25,6 @@ const validators = () => ({
   given: compile(Type.Array(MessageInput), 'input'),
   schema: compile(AwaitRequest.properties.schema, 'await.schema'),
   tool: compile(AwaitRequest.properties.tool, 'await.tool'),
-});
-let compiled: ReturnType<typeof validators> | undefined;
-const checks = (): ReturnType<typeof validators> => {
-  compiled ??= validators();
-  return compiled;
 };
 
 /** @throws RivuletError `output_invalid` that names the agent and the field */
@@ -40,15 +35,15 @@ export const checkOutput = (agent: string, output: unknown, now: string): Emissi
     if (!isObject(data)) throw misplaced(kindOf(output, data));
     if ('generic' in data && data.type === 'generic') {
       // Other fields are left out: an event with a `run` or a `part` is of another type.
-      const { type, generic } = checks().generic(data);
+      const { type, generic } = checks.generic(data);
       return { type, generic };
     }
     if ('parts' in data) {
-      const message = receiveMessage(checks().message(data), 'message', now);
+      const message = receiveMessage(checks.message(data), 'message', now);
       // A called agent's message keeps its role. Only the message decides, so that a replay decides alike.
       return { whole: message.role.startsWith('agent/') ? message : { ...message, role: `agent/${agent}` } };
     }
-    const part = checks().part(data);
+    const part = checks.part(data);
     const problem = isEmpty(data) ? 'an object with no field of a part or message' : partProblem(part);
     if (problem !== undefined) throw fail('validation_failed', 'output', problem);
     return { part: { content_type: 'text/plain', ...part } };
@@ -88,7 +83,7 @@ export const checkAwait = (
       tool: ownTool,
       ...rest
     } = 'message' in given ? given : { message: given };
-    const received = receiveMessage(checks().asked(message), 'await.message', now);
+    const received = receiveMessage(checks.asked(message), 'await.message', now);
     const wanted = schema === undefined ? own : copyOf(schema, 'await.schema');
     const asks = tool === undefined ? ownTool : copyOf(tool, 'await.tool');
     const ends = endOf(expiresIn, expires_at, { now, awaitTimeout });
@@ -96,8 +91,8 @@ export const checkAwait = (
       ...rest,
       type: 'message',
       message: { ...received, role: `agent/${agent}` },
-      ...(wanted !== undefined && { schema: checks().schema(wanted) }),
-      ...(asks !== undefined && { tool: checks().tool(asks) }),
+      ...(wanted !== undefined && { schema: checks.schema(wanted) }),
+      ...(asks !== undefined && { tool: checks.tool(asks) }),
       ...(ends !== undefined && { expires_at: ends }),
     };
   });
@@ -110,7 +105,7 @@ export const checkCall = (agent: string, input: unknown, now: string): Message[]
   named('output_invalid', agent, () => {
     if (typeof input === 'string') return [textMessage('user', input.toWellFormed(), now)];
     const data = copyOf(input, 'input');
-    const messages = checks().given(Array.isArray(data) ? data : [data]);
+    const messages = checks.given(Array.isArray(data) ? data : [data]);
     return messages.map((message, index) => receiveMessage(message, `input[${index}]`, now));
   });
 

@@ -1,6 +1,6 @@
 /**
- * Adds to a list that the caller owns, and returns the list; an empty one is replaced. V8 makes room for 17 entries at
- * the first push onto an empty array, and most lists of a run have one entry: a message, its part, a reader.
+ * Adds to a list that the caller owns, and returns the list. An empty list is replaced: a push onto it would make room for
+ * 17 entries, and most lists of a run have one.
  */
 export function append<T>(list: T[], one: T): T[] {
   if (list.length === 0) return [one];
@@ -80,13 +80,10 @@ interface Box<V> {
 const spareBoxes = 8;
 
 /**
- * A Map for entries that come and go: the runs in memory, the logs with pending writes. V8 gives a Map a new backing
- * table every so often, when its last entry is removed as well, and the old table points to the new one. An old table in
- * the old generation so keeps all later tables and their entries alive until the next full collection. That was 2.4 KB for
- * each short run, which the collector copied twice; 1.3 KB with tables of boxes that are emptied on removal.
- * So an emptied box stays in its table, for the entry to come again, and now and then the boxes with entries get a new
- * Map, to which no old table points. They are linked in the order of insertion, so that no reader meets an empty one.
- * An entry costs 48 bytes more than in a Map.
+ * A Map for entries that come and go, such as the runs in memory. A Map replaces its table when it grows or shrinks, and
+ * the old table points to the new one. So an old table keeps later entries alive until the next full collection.
+ * Here, an entry that is removed leaves an empty box, and the table stays. Now and then, the boxes with entries get a new
+ * Map, to which no old table points. These boxes are linked in the order of insertion.
  */
 export class BoxedMap<V extends object> {
   #boxes = new Map<string, Box<V>>();

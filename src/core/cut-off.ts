@@ -1,8 +1,8 @@
 import type { FinishReason, Message } from '../schema/message.ts';
 
 /**
- * Whether a message broke off when its process died, and its work was done again: the messages after it say it anew. People
- * see it. A model does not get it, because the same answer would be in its history twice.
+ * Whether a message broke off when its process died. Its work was done again, and the messages after it repeat it. People
+ * see it. A model does not get it, because its history would have the same answer twice.
  */
 export const isInterrupted = ({ finish_reason }: Pick<Message, 'finish_reason'>): boolean =>
   finish_reason === 'interrupted';

@@ -1,9 +1,13 @@
 import type { ErrorBody, ErrorCode } from '../schema/error.ts';
 import { cut, NotJson, reasonOf, toJson } from './json.ts';
 
-const row = <Args extends unknown[]>(status: number, code: ErrorCode, text: (...args: Args) => string) => ({
+const codeOf = (status: number): ErrorCode =>
+  status === 404 || status === 410 ? 'not_found' : status < 500 ? 'invalid_input' : 'server_error';
+
+/** The status decides the code. */
+const row = <Args extends unknown[]>(status: number, text: (...args: Args) => string) => ({
   status,
-  code,
+  code: codeOf(status),
   text,
 });
 
@@ -16,326 +20,246 @@ const withoutSecrets = (url: string): string =>
  * the wire, and its name in the log and in `docs/errors.md`, which lists them all.
  */
 export const errorTable = {
-  body_not_json: row(400, 'invalid_input', (why: string) => `The body is not JSON: ${why}.`),
-  body_too_deep: row(400, 'invalid_input', (limit: number) => `The body is nested deeper than ${limit} levels.`),
-  body_too_large: row(413, 'invalid_input', () => 'The body is larger than this server accepts.'),
+  body_not_json: row(400, (why: string) => `The body is not JSON: ${why}.`),
+  body_too_deep: row(400, (limit: number) => `The body is nested deeper than ${limit} levels.`),
+  body_too_large: row(413, () => 'The body is larger than this server accepts.'),
   read_too_large: row(
     413,
-    'invalid_input',
     (limit: number) =>
       `The answer needs more than ${limit} characters of stored runs; ask for fewer runs at once, or read the events of a run as a stream: GET /runs/{run_id}/events.`,
   ),
   references_too_large: row(
     413,
-    'invalid_input',
     (limit: number) =>
       `The items that the input refers to have more than ${limit} characters; refer to fewer, or send what matters as text.`,
   ),
   too_many_values: row(
     413,
-    'invalid_input',
     (limit: number) => `The body has more than ${limit} JSON values; send less at once, or large data as text.`,
   ),
   too_many_members: row(
     413,
-    'invalid_input',
     (limit: number) => `An object of the body has more than ${limit} members; send large data as text.`,
   ),
   content_encoding: row(
     415,
-    'invalid_input',
     (got: string) => `Send the body as it is, without Content-Encoding; got ${cut(got, 300)}.`,
   ),
-  media_type: row(415, 'invalid_input', (got: string) => `Send application/json in UTF-8; got ${cut(got, 300)}.`),
-  validation_failed: row(422, 'invalid_input', (path: string, problem: string) => `${path}: ${problem}.`),
-  bad_request: row(400, 'invalid_input', (why: string) => why),
-  version_unsupported: row(400, 'invalid_input', (problem: string) => `${problem}.`),
-  operation_unknown: row(404, 'not_found', (name: string) => `There is no operation ${cut(name, 100)}.`),
-  operation_unsupported: row(400, 'invalid_input', (why: string) => `${why}.`),
+  media_type: row(415, (got: string) => `Send application/json in UTF-8; got ${cut(got, 300)}.`),
+  validation_failed: row(422, (path: string, problem: string) => `${path}: ${problem}.`),
+  bad_request: row(400, (why: string) => why),
+  version_unsupported: row(400, (problem: string) => `${problem}.`),
+  operation_unknown: row(404, (name: string) => `There is no operation ${cut(name, 100)}.`),
+  operation_unsupported: row(400, (why: string) => `${why}.`),
   host_refused: row(
     421,
-    'invalid_input',
     (host: string) =>
       `This server does not answer to the host ${cut(host, 300)}; send one of its own names, or start it with --allow-host (allowedHosts) and that name.`,
   ),
   origin_refused: row(
     403,
-    'invalid_input',
     (origin: string) =>
       `Pages of ${cut(origin, 300)} may not call this server; start it with --allow-origin (allowedOrigins) and the page's origin.`,
   ),
   unauthenticated: row(
     401,
-    'invalid_input',
     (problem: string) => `${problem}; send a key or token of this server as Authorization: Bearer.`,
   ),
   ticket_refused: row(
     401,
-    'invalid_input',
     () =>
       'The ticket has expired, or it is for the events of another run; get a new one with POST /runs/{run_id}/stream-ticket.',
   ),
   scope_missing: row(
     403,
-    'invalid_input',
     (scopes: string) =>
       `This call needs the scope ${cut(scopes, 300)}; ask the operator for a key or token that has it.`,
   ),
   agents_limited: row(
     403,
-    'invalid_input',
     () =>
       'These credentials are limited to some agents, and the call concerns all of them; send credentials of the same owner without that limit.',
   ),
   session_mismatch: row(
     400,
-    'invalid_input',
     (a: string, b: string) => `session_id is ${a} but session.id is ${b}; send one, or the same twice.`,
   ),
   idempotency_key_reused: row(
     422,
-    'invalid_input',
     (key: string) => `The Idempotency-Key ${key} came with another body before; use a new key for a new request.`,
   ),
   session_busy: row(
     409,
-    'invalid_input',
     (session: string, run: string) =>
       `Session ${session} is busy with run ${run}; wait for it, or send If-Busy: enqueue.`,
   ),
   queue_full: row(
     429,
-    'invalid_input',
     (session: string, limit: number) =>
       `Session ${session} has ${limit} runs that are not final, which is the limit; wait until one of them has ended.`,
   ),
-  conflict: row(
-    409,
-    'invalid_input',
-    (id: string) => `Run ${id} was changed by another request at the same moment; read it again.`,
-  ),
-  not_final: row(
-    409,
-    'invalid_input',
-    (run: string, status: string) => `Run ${run} is ${status}; cancel it before you delete it.`,
-  ),
-  target_unknown: row(404, 'not_found', (id: string) => `There is no push notification config ${id}.`),
-  delivery_unknown: row(404, 'not_found', (id: string) => `There is no webhook ${id}.`),
-  delivery_pending: row(
-    409,
-    'invalid_input',
-    (id: string) => `The webhook ${id} is pending: it is sent without a replay.`,
-  ),
+  conflict: row(409, (id: string) => `Run ${id} was changed by another request at the same moment; read it again.`),
+  not_final: row(409, (run: string, status: string) => `Run ${run} is ${status}; cancel it before you delete it.`),
+  target_unknown: row(404, (id: string) => `There is no push notification config ${id}.`),
+  delivery_unknown: row(404, (id: string) => `There is no webhook ${id}.`),
+  delivery_pending: row(409, (id: string) => `The webhook ${id} is pending: it is sent without a replay.`),
   webhooks_off: row(
     422,
-    'invalid_input',
     () => 'webhook: this server sends no webhooks; start it with RIVULET_WEBHOOK_SECRET (webhooks.secrets).',
   ),
-  log_removed: row(410, 'not_found', (id: string) => `Run ${id} is not kept any more.`),
-  log_damaged: row(
-    500,
-    'server_error',
-    (id: string) => `The log of run ${id} cannot be read; the server’s log has the cause.`,
-  ),
+  log_removed: row(410, (id: string) => `Run ${id} is not kept any more.`),
+  log_damaged: row(500, (id: string) => `The log of run ${id} cannot be read; the server’s log has the cause.`),
   cursor_invalid: row(
     400,
-    'invalid_input',
     (name: string, got: string) =>
       `${name} is not a cursor of this run: ${got}. Send the id of an event that you have seen.`,
   ),
-  route_unknown: row(404, 'not_found', (method: string, path: string) => `There is no ${method} ${cut(path, 1_000)}.`),
-  agent_unknown: row(404, 'not_found', (name: string, meant?: string) =>
+  route_unknown: row(404, (method: string, path: string) => `There is no ${method} ${cut(path, 1_000)}.`),
+  agent_unknown: row(404, (name: string, meant?: string) =>
     meant === undefined
       ? `There is no agent ${name}; GET /agents lists them.`
       : `There is no agent ${name}; did you mean ${meant}? GET /agents lists them.`,
   ),
-  run_unknown: row(404, 'not_found', (id: string) => `There is no run ${id}.`),
-  session_unknown: row(404, 'not_found', (id: string) => `There is no session ${id}.`),
-  resource_unknown: row(404, 'not_found', (id: string) => `There is no resource ${id}.`),
+  run_unknown: row(404, (id: string) => `There is no run ${id}.`),
+  session_unknown: row(404, (id: string) => `There is no session ${id}.`),
+  resource_unknown: row(404, (id: string) => `There is no resource ${id}.`),
   method_unknown: row(
     405,
-    'invalid_input',
     (method: string, path: string, allowed: string) => `${path} does not take ${method}, only ${allowed}.`,
   ),
   not_awaiting: row(
     409,
-    'invalid_input',
     (id: string, status: string) => `Run ${id} is ${status}; only an awaiting run can be resumed.`,
   ),
   await_type_mismatch: row(
     409,
-    'invalid_input',
     (wanted: string, got: string) => `The run awaits a resume of type ${wanted}; got ${got}.`,
   ),
   question_mismatch: row(
     409,
-    'invalid_input',
     (wanted: string, got?: string) =>
       `The run awaits the reply to question ${wanted}, not to ${got === undefined ? 'an earlier one' : `question ${got}`}; read the run again.`,
   ),
-  already_final: row(409, 'invalid_input', (id: string, status: string) => `Run ${id} is already ${status}.`),
+  already_final: row(409, (id: string, status: string) => `Run ${id} is already ${status}.`),
   not_parked: row(
     409,
-    'invalid_input',
     (id: string, status: string) => `Run ${id} is ${status} and not parked; only a parked run can be tried again.`,
   ),
   not_repeatable: row(
     409,
-    'invalid_input',
     (id: string, after: number, agent: string) =>
       `Run ${id} cannot be repeated up to event ${after}: agent ${agent} is not durable, so only the input was recorded; run it again from the beginning, with after 0.`,
   ),
   owner_differs: row(
     403,
-    'invalid_input',
     (id: string) =>
       `Run ${id} belongs to another owner, and only that owner can run it again: a copy would be kept when the data of that owner is erased.`,
   ),
   content_type_refused: row(
     422,
-    'invalid_input',
     (path: string, got: string, agent: string, takes: string) => `${path}: agent ${agent} takes ${takes}, not ${got}.`,
   ),
-  request_timeout: row(408, 'invalid_input', () => 'The request did not arrive in time; send it again.'),
-  header_overflow: row(431, 'invalid_input', () => 'The request’s headers are larger than this server accepts.'),
+  request_timeout: row(408, () => 'The request did not arrive in time; send it again.'),
+  header_overflow: row(431, () => 'The request’s headers are larger than this server accepts.'),
   token_limit: row(
     500,
-    'server_error',
     (limit: number, used: number) =>
       `The run has used ${used} tokens; ${limit} is the limit of this server (--limit tokens).`,
   ),
   quota_exceeded: row(
     429,
-    'invalid_input',
     (points: number, what: string, window: number, reset: number) =>
       `${points} ${what} in ${window} s are the limit of each caller; try again in ${reset} s.`,
   ),
   too_many_own_runs: row(
     429,
-    'invalid_input',
     (limit: number) => `You have ${limit} runs at work, which is the limit of each caller; wait until one has ended.`,
   ),
   too_many_own_streams: row(
     429,
-    'invalid_input',
     (limit: number) => `You have ${limit} streams open, which is the limit of each caller; close one first.`,
   ),
   too_many_own_reads: row(
     429,
-    'invalid_input',
     (limit: number) =>
       `Your pending answers hold ${limit} characters of runs, which is the limit of each caller; read them to their end first.`,
   ),
-  rate_limited: row(429, 'invalid_input', () => 'Too many requests; try again later.'),
-  too_busy: row(503, 'server_error', (why: string) => `${why}; try again soon.`),
+  rate_limited: row(429, () => 'Too many requests; try again later.'),
+  too_busy: row(503, (why: string) => `${why}; try again soon.`),
   too_many_streams: row(
     503,
-    'server_error',
     (limit: number) => `${limit} streams are open, which is the limit of this server; try again soon.`,
   ),
-  auth_unavailable: row(
-    503,
-    'server_error',
-    () => 'The server cannot verify credentials at the moment; try again soon.',
-  ),
-  store_unavailable: row(
-    503,
-    'server_error',
-    (now = 'try again soon') => `The store does not answer at the moment; ${now}.`,
-  ),
+  auth_unavailable: row(503, () => 'The server cannot verify credentials at the moment; try again soon.'),
+  store_unavailable: row(503, (now = 'try again soon') => `The store does not answer at the moment; ${now}.`),
   node_unresponsive: row(
     503,
-    'server_error',
     (id: string) => `The node that executes run ${id} did not accept the reply in time; read the run again soon.`,
   ),
-  key_in_use: row(
-    503,
-    'server_error',
-    () => 'Another request with this Idempotency-Key is being executed; send this one again soon.',
-  ),
-  stopping: row(503, 'server_error', () => 'The server is stopping; try again in a moment.'),
+  key_in_use: row(503, () => 'Another request with this Idempotency-Key is being executed; send this one again soon.'),
+  stopping: row(503, () => 'The server is stopping; try again in a moment.'),
   internal_error: row(
     500,
-    'server_error',
     (request: string) => `Something went wrong on the server; its log has the cause under request ${request}.`,
   ),
   // The errors below end runs; clients see them in `run.error`, never as an HTTP status.
   run_interrupted: row(
     500,
-    'server_error',
     () =>
       'The server stopped before this run had ended. Start it again; a run of a durable agent would have continued.',
   ),
   recovery_exhausted: row(
     500,
-    'server_error',
     (attempts: number) =>
       `The run was re-entered ${attempts} times without progress; its agent may be what stops the server.`,
   ),
   replay_diverged: row(
     500,
-    'server_error',
     (position: number | string, expected: string, got: string) =>
       `The run was re-entered, and its agent did not repeat its earlier output: at ${
         typeof position === 'number' ? `event ${position}` : position
       }, expected ${cut(expected, 300)}, got ${cut(got, 300)}. Put what may differ into a step.`,
   ),
-  await_timeout: row(500, 'server_error', () => 'The run awaited a reply for longer than its limit.'),
-  run_timeout: row(500, 'server_error', (seconds: number) => `The run was at work for more than ${seconds} seconds.`),
-  idle_timeout: row(500, 'server_error', (seconds: number) => `The agent emitted nothing for ${seconds} seconds.`),
+  await_timeout: row(500, () => 'The run awaited a reply for longer than its limit.'),
+  run_timeout: row(500, (seconds: number) => `The run was at work for more than ${seconds} seconds.`),
+  idle_timeout: row(500, (seconds: number) => `The agent emitted nothing for ${seconds} seconds.`),
   output_limit: row(
     500,
-    'server_error',
     (what: string, limit: number) =>
       `The agent’s output passed the limit of ${limit} ${what}; emit less, or raise the limit.`,
   ),
-  output_invalid: row(
-    500,
-    'server_error',
-    (agent: string, problem: string) => `Agent ${agent} emitted invalid output: ${problem}.`,
-  ),
+  output_invalid: row(500, (agent: string, problem: string) => `Agent ${agent} emitted invalid output: ${problem}.`),
   step_value_invalid: row(
     500,
-    'server_error',
     (step: string, problem: string) =>
       `Step ${step} emitted a value that JSON cannot express: ${problem}. Emit plain data.`,
   ),
   await_invalid: row(
     500,
-    'server_error',
     (agent: string, problem: string) => `Agent ${agent} made an invalid await request: ${problem}.`,
   ),
   run_not_open: row(
     500,
-    'server_error',
     (what: string, why: string) =>
       `${what} ended or did not begin: ${why}. Stop such work when the signal fires; context.cleanup may begin after a cancel.`,
   ),
   call_depth: row(
     500,
-    'server_error',
     (limit: number) => `Agents call each other more than ${limit} deep; check for a cycle of calls.`,
   ),
   call_cannot_ask: row(
     500,
-    'server_error',
     (agent: string) =>
       `Agent ${agent} asks within a call that a durable agent awaits, and is not durable: its answer is kept as a whole. Define it with { durable: true }.`,
   ),
   step_cannot_ask: row(
     500,
-    'server_error',
     (agent: string, step: string) =>
       `Agent ${agent} asks within the work of step ${step}, which is kept as a whole: the question would be asked anew after a crash. Ask outside of the step.`,
   ),
-  store_failed: row(
-    500,
-    'server_error',
-    () => 'The store did not take the run’s events; the server’s log has the cause.',
-  ),
+  store_failed: row(500, () => 'The store did not take the run’s events; the server’s log has the cause.'),
   resource_refused: row(
     502,
-    'server_error',
     (url: string, why: string) => `The session’s resource ${withoutSecrets(url)} could not be read: ${why}.`,
   ),
 } as const;

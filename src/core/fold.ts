@@ -7,8 +7,7 @@ import { isFinal } from './run-state.ts';
 
 /**
  * Folds one event into a Run that the caller owns (it is changed in place), and returns the Run. A run event that is
- * not final carries no output: the Run keeps what it has.
- * The cost of a token does not grow with the run. `reduce` does the same without changing the Run.
+ * not final carries no output: the Run keeps what it has. `reduce` does the same without changing the Run.
  */
 export function fold(run: Run, event: Event): Run {
   if ('run' in event) return runAfter(run, event.run);
@@ -69,8 +68,7 @@ export function reduce(run: Run, event: Event): Run {
 }
 
 /**
- * Adds a part to parts that the caller owns, joining plain text with plain text before it; returns the parts.
- * A token costs the same however long the text is already.
+ * Adds a part to parts that the caller owns, and returns the parts. Plain text is joined with plain text before it.
  */
 export function joinPart(parts: MessagePart[], part: MessagePart): MessagePart[] {
   const last = parts.at(-1);

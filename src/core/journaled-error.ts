@@ -4,7 +4,7 @@ import { cut, type Json, toJson } from './json.ts';
 
 /**
  * The error of a step as the journal has it. The fields of an ErrorBody are those that clients see if the error ends the
- * run. Journals of older versions have no other fields.
+ * run.
  */
 export interface JournaledError extends ErrorBody {
   readonly name?: string;

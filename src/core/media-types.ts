@@ -34,8 +34,6 @@ const essence = (type: string): string => (type.split(';', 1)[0] ?? '').trim().t
 
 /** Whether a media type is covered by a range such as `text/*`, `*` or `application/json`. */
 export function covers(range: string, type: string): boolean {
-  // Most agents accept everything.
-  if (range === '*/*') return true;
   const wanted = essence(range);
   if (wanted === '*/*' || wanted === '*') return true;
   const got = essence(type);

@@ -5,20 +5,15 @@ import { isSettled } from './run-state.ts';
 
 // What a line that `encode` has made tells without being parsed.
 
-/** The head of a token's line as a pattern, for which V8 takes a sixth of the time of `startsWith`. */
+/** The head of a token's line as a pattern, which is faster than `startsWith`. */
 export const headPattern = tokenHead.replace(/[{.]/g, '\\$&');
 const hasHead = new RegExp(`^${headPattern}`);
-/** A whole line whose content has nothing escaped. */
-const isPlainToken = new RegExp(`^${headPattern}[^"\\\\]*${tokenTail}$`);
-/** Characters of a line up to which its content is searched by a pattern; for long ones, `indexOf` is faster. */
-const shortLine = 300;
 
 /**
  * Whether a line is a plain token's, which protocols put into their own JSON without parsing it. The head alone would not
  * tell: a plain text part with more fields, such as metadata, begins alike, so the content has to end where the tail begins.
  */
 function isToken(line: string): boolean {
-  if (line.length < shortLine && isPlainToken.test(line)) return true;
   if (!hasHead.test(line)) return false;
   let quote = line.indexOf('"', tokenHead.length);
   while (isEscaped(line, quote)) quote = line.indexOf('"', quote + 1);

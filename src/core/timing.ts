@@ -14,7 +14,6 @@ export class TooLate extends Error {
  * @throws Error where the promise is not settled within so many milliseconds, as `errorOf` makes it
  */
 export function within<T>(milliseconds: number, promise: Promise<T>, errorOf = same): Promise<T> {
-  // One promise and one timer, because every request waits here; `Promise.race` would take six promises.
   return new Promise((resolve, reject) => {
     const late = (): void => reject(errorOf(new TooLate(milliseconds)));
     const timer = setTimeout(late, milliseconds);

@@ -14,9 +14,9 @@ export type Emit = (event: Event) => void;
 export type ToEvents = (run: Run, output: AgentOutput | undefined, emit: Emit) => void;
 
 /**
- * Returns the function that turns an agent's output into events. Loose parts open a message and go into it; a whole
- * message completes the open one first, and one without parts does nothing else: where it is interrupted, so is the open
- * one. The function throws RivuletError `output_invalid` for a value that is not output.
+ * Returns the function that turns an agent's output into events. Loose parts open a message and go into it. A whole message
+ * completes the open message first. A message without parts does only that, and the open message gets its
+ * `finish_reason`. The function throws RivuletError `output_invalid` for a value that is not output.
  */
 export function createToEvents(now: () => string): ToEvents {
   const loosePart = (run: Run, part: MessagePart, emit: Emit): void => {
@@ -37,7 +37,6 @@ export function createToEvents(now: () => string): ToEvents {
   };
 
   return (run, output, emit) => {
-    // Nearly every output is a token, so tokens come first.
     if (typeof output === 'string') return loosePart(run, { content_type: 'text/plain', content: output }, emit);
     if (output === undefined) return;
     const emission = checkOutput(run.agent_name, output, now());

@@ -51,8 +51,8 @@ export interface AccessCursorOptions extends CursorOptions {
 /**
  * The runs, sessions and agents of an engine, as one principal may use them. Each operation is allowed here, and done in
  * `runs/`. What another owner has is answered like what does not exist, after the same reads of the store, so that neither
- * text nor time tells of it. What is read for a request counts against the budget of that request. The JSON that it
- * returns is durable: no caller sees what the store could still lose.
+ * text nor time tells the two apart. What a request reads counts against the budget of the request. The JSON that an
+ * operation returns is durable.
  */
 export class Access {
   readonly principal: Principal;
@@ -91,7 +91,6 @@ export class Access {
    * @throws as `create`, and as `resumeRun`
    */
   async resume(run_id: string, input: AwaitResumeInput, options: RunOptions = {}): Promise<AcceptedRun> {
-    // Where every run may be seen, the check costs nothing.
     if (!this.#seesAll) this.#checkAgent(await this.check(run_id));
     return resumeRun(this.#services, run_id, input, { ...options, principal: this.principal });
   }
@@ -139,9 +138,9 @@ export class Access {
   }
 
   /**
-   * A page of what a run keeps for the search for a fault, as JSON, oldest first: after so many entries, up to `chars`
-   * characters. `next`: how many entries come before the next page, if there is one. What models were told is the
-   * operator's, so that only `admin` reads it.
+   * A page of the diagnostics of a run as JSON, oldest first: those after the first `after` entries, up to `chars`
+   * characters. `next` is the `after` of the next page, if there is one. Diagnostics have what models were told, so that only
+   * `admin` reads them.
    * @throws RivuletError `scope_missing`, `run_unknown`, `log_removed`
    */
   async diagnostics(run_id: string, after: number, chars: number): Promise<{ diagnostics: string[]; next?: number }> {
@@ -230,8 +229,8 @@ export class Access {
   }
 
   /**
-   * Reads items of a list one after the other, as many as one answer may hold. `last` is the last item that was read, where
-   * the list ends early. @throws RivuletError `read_too_large` where the first item alone is too large
+   * Reads items of a list one after the other, as many as one answer may hold. Where the list ends early, `last` is the last
+   * item that was read. @throws RivuletError `read_too_large` where the first item alone is too large
    */
   async page<Item, Read>(
     items: readonly Item[],
@@ -284,7 +283,7 @@ export class Access {
     return manifestsOf(store, agents.slice(offset, offset + limit), this.#figuresOf);
   }
 
-  /** The manifests of the agents that the principal may run, by name, without figures: they cost no read of the store. */
+  /** The manifests of the agents that the principal may run, by name, without figures. Reads nothing from the store. */
   tools(): AgentManifest[] {
     const { registry } = this.#services.executions;
     const manifests = registry.list().map(({ manifest }) => manifest);

@@ -4,15 +4,15 @@ import { operator } from '../core/principal.ts';
 import { Access } from './access.ts';
 import { type Services, Sync } from './cluster/sync.ts';
 import type { EngineEvents } from './engine-events.ts';
+import { type EngineLoad, loadOf } from './runs/counts.ts';
 import { Executor } from './runs/executor.ts';
 import { expireRuns } from './runs/expiry.ts';
-import { type EngineLoad, loadOf } from './runs/load.ts';
 import { type EngineOptions, servicesOf } from './services.ts';
 import { ReadyCheck } from './store/ready-check.ts';
 import { PeriodicTask } from './time/periodic.ts';
 import type { Webhooks } from './webhooks/webhooks.ts';
 
-/** Milliseconds for which a check of notifications counts, which opens connections, where it has passed and has failed. */
+/** Milliseconds for which a check of notifications counts, after it has passed and after it has failed. It opens connections. */
 const notificationCheckTimes = [30_000, 5_000] as const;
 
 /** The lifetime of an engine, and what its operator may do: the server itself, and code in this process. */
@@ -63,7 +63,7 @@ export class Engine extends Access {
   /** Connects to the other nodes. Call it before serving requests. Runs that are created from now on are executed. */
   async connect(): Promise<void> {
     if (this.#services.dispatcher.shared) await this.#sync.start();
-    // It executes what this process offers, and nothing that was there before.
+    // Executes what this process offers, and nothing that an earlier process left.
     else await this.#startDispatcher();
   }
 
@@ -86,7 +86,7 @@ export class Engine extends Access {
   async #expireAndRetry(): Promise<void> {
     await expireRuns(this.#services);
     this.#services.offers.repeat();
-    this.#executor.checkSuspects();
+    this.#executor.suspects.check();
     this.#executor.reportReentries();
   }
 
@@ -94,7 +94,7 @@ export class Engine extends Access {
   async ready(): Promise<void> {
     const { commits, store } = this.#services;
     commits.checkAvailable();
-    // A commit that is under way shows the same as the check would.
+    // A commit that is under way shows whether the store takes writes.
     await Promise.all([
       store.due('', 1),
       commits.busy ? undefined : this.#writeCheck.passes(),
@@ -114,7 +114,8 @@ export class Engine extends Access {
 
   /** See `loadOf`. */
   get load(): EngineLoad {
-    return loadOf(this.#services);
+    const { commits, active, counts } = this.#services;
+    return loadOf(commits, active, counts);
   }
 
   get webhooks(): Webhooks {
@@ -132,7 +133,7 @@ export class Engine extends Access {
     this.#stopping = true;
     const tasks = this.#tasks.map((task) => task.stop());
     await Promise.all([...tasks, dispatcher.pause(), readers.close()]);
-    this.#executor.close();
+    this.#executor.suspects.close();
     await active.stop();
     await this.#retried;
     await webhooks.stop();

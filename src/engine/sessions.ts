@@ -18,6 +18,7 @@ import { type Message, MessageInput } from '../schema/message.ts';
 import type { Run } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import { newIdBeside } from './ids.ts';
+import { pages } from './store/pages.ts';
 import type { IsVisible } from './store/visible-runs.ts';
 
 /** Reads a resource of another server; rejects with a reason that clients may see. Guarded: see `http/remote-fetch`. */
@@ -108,15 +109,14 @@ export class Sessions {
   async runsOf(session_id: string, isVisible?: IsVisible): Promise<{ visible: RunRow[]; hidden: Set<string> }> {
     const visible: RunRow[] = [];
     const hidden = new Set<string>();
-    let rows: RunRow[] = [];
     if (isVisible === undefined) return { visible, hidden };
-    do {
-      rows = await this.#store.runs({ session_id }, rows.at(-1)?.run_id, pageSize);
+    const read = (before?: RunRow) => this.#store.runs({ session_id }, before?.run_id, pageSize);
+    for await (const rows of pages(pageSize, read)) {
       for (const row of rows) {
         if (isVisible(row.agent_name)) visible.push(row);
         else hidden.add(row.run_id);
       }
-    } while (rows.length === pageSize);
+    }
     return { visible, hidden };
   }
 
@@ -133,7 +133,7 @@ export class Sessions {
     const left: string[] = [];
     for (const some of pagesOf(urls)) {
       const own = some.filter((url) => !isForeign(url));
-      const found = await this.#store.resources(own.map((url) => url.slice(resourcePath.length)));
+      const found = await this.#resources(own);
       const hidden = new Set(own.filter((_, index) => run_ids.has(found[index]?.run_id ?? '')));
       left.push(...some.filter((url) => !hidden.has(url)));
     }
@@ -184,7 +184,7 @@ export class Sessions {
       : { history: await this.#before(urls, source.run_id, read) };
     const state = (await this.#store.session(source.session_id))?.state ?? undefined;
     if (state === undefined || isForeign(state)) return { ...copied, ...(state !== undefined && { state }) };
-    const [stored] = await this.#store.resources([state.slice(resourcePath.length)]);
+    const [stored] = await this.#resources([state]);
     if (stored === undefined) return copied;
     const own = resourceOf(target.session_id, null, stored.body);
     return { ...copied, resources: [...(copied.resources ?? []), own], state: `${resourcePath}${own.resource_id}` };
@@ -196,7 +196,7 @@ export class Sessions {
     // A message is stored when its run ends. What was stored before the run began is of an earlier run.
     const unsure = urls.slice(read).filter((url) => !isForeign(url) && url.slice(resourcePath.length) > run_id);
     for (const some of pagesOf(unsure)) {
-      const found = await this.#store.resources(some.map((url) => url.slice(resourcePath.length)));
+      const found = await this.#resources(some);
       for (const [index, url] of some.entries()) if ((found[index]?.run_id ?? run_id) >= run_id) later.add(url);
     }
     return urls.filter((url) => !later.has(url));
@@ -230,9 +230,9 @@ export class Sessions {
   }
 
   /**
-   * The messages of a run's session: all of them, or the ones that an earlier `mark` names. An unreadable message is an error for the run
-   * whose request had its URL. All other runs leave it out, with a warning in the log, and so does a run that has read it
-   * before: its turn may be deleted meanwhile.
+   * The messages of a run's session: all of them, or those that an earlier `mark` names. An unreadable message is an error
+   * for the run whose request had its URL. Any other run leaves the message out, with a warning in the log. So does a run that
+   * has read the message before, because its turn may be deleted meanwhile.
    * @throws RivuletError `resource_refused`
    */
   async historyAt(key: RunKey, mark: HistoryMark | undefined, signal: AbortSignal): Promise<History> {
@@ -315,10 +315,14 @@ export class Sessions {
     }
   }
 
+  /** The resources of this store that some URLs name. */
+  #resources(urls: readonly string[]): Promise<(Resource | undefined)[]> {
+    return this.#store.resources(urls.map((url) => url.slice(resourcePath.length)));
+  }
+
   /** Resources that a client's descriptor named may be another owner's: they are as good as removed. */
   async #bodies(urls: readonly string[], owner: string | null): Promise<(string | undefined)[]> {
-    if (urls.length === 0) return [];
-    const found = await this.#store.resources(urls.map((url) => url.slice(resourcePath.length)));
+    const found = urls.length === 0 ? [] : await this.#resources(urls);
     return found.map((one) => (one !== undefined && sessionOwnerOf(one.session_id) === owner ? one.body : undefined));
   }
 

@@ -10,8 +10,7 @@ interface Counter {
 const removedAtOnce = 2;
 
 /**
- * Counters of this process, in plain numbers: 0.1 µs each time, without a promise. rate-limiter-flexible takes ten times
- * that, and loading it 5 ms of each start.
+ * Counters of this process, in plain numbers, without a promise for each request.
  */
 export class OwnCounters implements Quotas {
   /** By rule and owner, in the order in which they end. */

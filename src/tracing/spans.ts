@@ -30,7 +30,8 @@ const maxDescription = 1_000;
 /** `invoke_agent` of a run's own agent, or of one that it called. */
 abstract class InvokedAgent implements AgentSpan {
   protected readonly tools: SpanTools;
-  protected readonly current: CurrentSpan;
+  /** The span of the moment, or the last one. */
+  protected span: Otel.Span;
   readonly #name: string;
   readonly #attributes: Otel.Attributes;
   readonly #context: Otel.Context;
@@ -50,9 +51,12 @@ abstract class InvokedAgent implements AgentSpan {
       [genAi.agentDescription]: description.slice(0, maxDescription),
       ...more,
     };
-    this.current = new CurrentSpan(this.#startSpan(origin));
+    this.span = this.#startSpan(origin);
     // Of the trace alone: the baggage of a request is not for the agent's requests.
-    this.#context = tools.api.trace.setSpan(tools.api.ROOT_CONTEXT, this.current);
+    this.#context = tools.api.trace.setSpan(
+      tools.api.ROOT_CONTEXT,
+      currentSpan(() => this.span),
+    );
   }
 
   protected get open(): boolean {
@@ -102,7 +106,7 @@ abstract class InvokedAgent implements AgentSpan {
   /** Begins the next span, which links to the one before. */
   protected restart({ parent, links }: Origin): void {
     this.#began = performance.now();
-    this.current.span = this.#startSpan({ parent, links: [{ context: this.current.spanContext() }, ...links] });
+    this.span = this.#startSpan({ parent, links: [{ context: this.span.spanContext() }, ...links] });
     this.#open = true;
     for (const called of this.#calls) called.resume(this.#context);
   }
@@ -110,15 +114,14 @@ abstract class InvokedAgent implements AgentSpan {
   protected endSpan(failed: boolean, error: ErrorBody | undefined): void {
     if (!this.#open) return;
     this.#open = false;
-    const { span } = this.current;
-    const type = failed ? setError(span, this.tools, error) : undefined;
+    const type = failed ? setError(this.span, this.tools, error) : undefined;
     this.tools.duration.record((performance.now() - this.#began) / 1000, {
       [genAi.operation]: 'invoke_agent',
       [genAi.provider]: 'rivulet',
       [genAi.agentName]: this.#name,
       ...(type !== undefined && { [errorType]: type }),
     });
-    span.end();
+    this.span.end();
   }
 
   #startSpan({ parent, links }: Origin): Otel.Span {
@@ -136,7 +139,7 @@ class CalledAgent extends InvokedAgent implements CallSpan {
 
   suspend(): void {
     this.suspendCalls();
-    this.current.span.setAttribute(rivulet.outcome, 'awaiting');
+    this.span.setAttribute(rivulet.outcome, 'awaiting');
     this.endSpan(false, undefined);
   }
 
@@ -146,7 +149,7 @@ class CalledAgent extends InvokedAgent implements CallSpan {
 
   end({ outcome, error }: WorkEnd): void {
     this.#onEnd(this);
-    if (this.open) this.current.span.setAttribute(rivulet.outcome, outcome);
+    if (this.open) this.span.setAttribute(rivulet.outcome, outcome);
     this.endSpan(outcome === 'failed', error);
   }
 }
@@ -162,15 +165,15 @@ export class InvokedRun extends InvokedAgent implements ExecutionSpan {
       [rivulet.attempt]: attempts,
     };
     super(tools, manifest, attributes, originOf(tools, parseKept(trace)));
-    if (tools.content) this.current.setAttribute(genAi.inputMessages, contentOf(input));
+    if (tools.content) this.span.setAttribute(genAi.inputMessages, contentOf(input));
   }
 
   get kept(): string | null {
-    return formatKept({ links: [traceparentOf(this.current.spanContext())] });
+    return formatKept({ links: [traceparentOf(this.span.spanContext())] });
   }
 
   get ids(): SpanIds | undefined {
-    return idsOf(this.current.spanContext());
+    return idsOf(this.span.spanContext());
   }
 
   suspend(end: ExecutionEnd): void {
@@ -184,11 +187,11 @@ export class InvokedRun extends InvokedAgent implements ExecutionSpan {
 
   end({ status, error, usage, firstPart, output }: ExecutionEnd): void {
     if (!this.open) return;
-    const { current } = this;
-    current.setAttribute(rivulet.status, status);
-    if (usage !== undefined) current.setAttributes(tokensOf(usage));
-    if (firstPart !== undefined) current.setAttribute(genAi.firstChunk, firstPart);
-    if (this.tools.content) current.setAttribute(genAi.outputMessages, contentOf(output));
+    const { span } = this;
+    span.setAttribute(rivulet.status, status);
+    if (usage !== undefined) span.setAttributes(tokensOf(usage));
+    if (firstPart !== undefined) span.setAttribute(genAi.firstChunk, firstPart);
+    if (this.tools.content) span.setAttribute(genAi.outputMessages, contentOf(output));
     this.endSpan(error !== undefined, error);
   }
 }
@@ -284,64 +287,20 @@ function addModelCall(tools: SpanTools, call: ModelCallReport, parent: Otel.Cont
 }
 
 /**
- * The span that is active in an agent's code. It stands for the span of the moment: an `async` function that has
- * awaited a reply goes on in the async context in which it asked, whose span has ended. The cost is one more call for
- * each use.
+ * The span that is active in an agent's code. It stands for the span of the moment: an `async` function that has awaited a
+ * reply goes on in the async context in which it asked, whose span has ended. The span ends with the work of the agent, so
+ * that `end` in the agent's code has no effect.
  */
-class CurrentSpan implements Otel.Span {
-  span: Otel.Span;
-
-  constructor(span: Otel.Span) {
-    this.span = span;
-  }
-
-  spanContext(): Otel.SpanContext {
-    return this.span.spanContext();
-  }
-
-  isRecording(): boolean {
-    return this.span.isRecording();
-  }
-
-  setAttribute(key: string, value: Otel.AttributeValue): this {
-    this.span.setAttribute(key, value);
-    return this;
-  }
-
-  setAttributes(attributes: Otel.Attributes): this {
-    this.span.setAttributes(attributes);
-    return this;
-  }
-
-  addEvent(name: string, attributesOrTime?: Otel.Attributes | Otel.TimeInput, time?: Otel.TimeInput): this {
-    this.span.addEvent(name, attributesOrTime, time);
-    return this;
-  }
-
-  addLink(link: Otel.Link): this {
-    this.span.addLink(link);
-    return this;
-  }
-
-  addLinks(links: Otel.Link[]): this {
-    this.span.addLinks(links);
-    return this;
-  }
-
-  setStatus(status: Otel.SpanStatus): this {
-    this.span.setStatus(status);
-    return this;
-  }
-
-  updateName(name: string): this {
-    this.span.updateName(name);
-    return this;
-  }
-
-  recordException(exception: Otel.Exception, time?: Otel.TimeInput): void {
-    this.span.recordException(exception, time);
-  }
-
-  /** The span ends with the work of the agent, not when the agent's code says so. */
-  end(): void {}
-}
+const currentSpan = (current: () => Otel.Span): Otel.Span =>
+  new Proxy(current(), {
+    get(_, name, proxy) {
+      if (name === 'end') return () => undefined;
+      const span = current();
+      const value: unknown = Reflect.get(span, name);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        const returned: unknown = Reflect.apply(value, span, args);
+        return returned === span ? proxy : returned;
+      };
+    },
+  });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encode, encodeOnce, runInside } from '../../src/core/encode.ts';
+import { encode, runInside } from '../../src/core/encode.ts';
 import { runEventOf, tokenIn } from '../../src/core/recognize.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { anyText } from '../support/unicode.ts';
@@ -93,42 +93,6 @@ describe('an encoded event', () => {
         expect(line).not.toMatch(/[\u2028\u2029\u0085\n\r]/);
       }),
     );
-  });
-
-  it('encodes a message once while a run ends, and each time otherwise', () => {
-    let reads = 0;
-    let content = 'text ';
-    const part = {
-      content_type: 'text/plain',
-      get content() {
-        reads += 1;
-        return content;
-      },
-    };
-    const message = { role: 'agent/a', parts: [part], created_at: 'then', completed_at: 'now' };
-    const line = () => encode({ type: 'message.completed', message });
-    const run = { run_id: 'r', agent_name: 'a', session_id: 's', status: 'completed' as const, created_at: 'then' };
-    const whole = line();
-    const readsOfOne = reads;
-    reads = 0;
-    encodeOnce(() => {
-      expect(line()).toBe(whole);
-      const end = encode({ type: 'run.completed', run: { ...run, output: [message] } });
-      expect(JSON.parse(runInside(end)).output).toEqual([JSON.parse(whole).message]);
-      encodeOnce(() => expect(line()).toBe(whole));
-      expect(line()).toBe(whole);
-    });
-    expect(reads).toBe(readsOfOne);
-
-    content += 'more ';
-    expect(line()).toBe(whole.replace(' "}]', ' more "}]'));
-    const failing = () => {
-      line();
-      throw new Error('no');
-    };
-    expect(() => encodeOnce(failing)).toThrow('no');
-    content += 'and more ';
-    expect(line()).toContain('and more');
   });
 
   it('reveals its status and its Run without being parsed', () => {

@@ -3,6 +3,7 @@
  * it, in microseconds.
  */
 import { of } from 'rxjs';
+import type { Traces } from '../../src/core/ports/traces.ts';
 import { inSpan, RunTrace } from '../../src/engine/execution/run-trace.ts';
 import { createRuntime, defineAgent } from '../../src/index.ts';
 
@@ -22,9 +23,13 @@ async function cpuOf(times: number, work: () => unknown): Promise<number> {
   return least;
 }
 
+/** What a process without an SDK has. */
+const traces = (): Traces | undefined => undefined;
+
 /** All that an execution, and a step of it, do about traces where there are none. */
 function untraced(): void {
-  const trace = RunTrace.begin(undefined, stepping.manifest, [], Object.create(null));
+  const opened = traces();
+  const trace = opened && new RunTrace(opened, stepping.manifest, [], Object.create(null));
   trace?.onStatus('in-progress');
   inSpan(() => nothing, undefined, trace?.span);
   trace?.onStatus('completed');

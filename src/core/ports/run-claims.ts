@@ -2,9 +2,9 @@ import { isFinal } from '../run-state.ts';
 import { forwardsOnly, type Write, type WrittenRow } from './run-store.ts';
 
 /**
- * Which node executes each run of a store that several processes share. A node has a lease, and counts as dead when its lease
- * has ended by the clock of the store's server. The runs of a dead node, and runs without a node, are given to the first node
- * that claims them. A claim does not have to be exact: the epoch of a run keeps a second execution from writing.
+ * Which node executes each run of a store that several processes share. A node has a lease. When the lease has ended by the
+ * clock of the store's server, the node counts as dead. The first node that claims the runs of a dead node, or runs without a
+ * node, gets them. A claim need not be exact: the epoch of a run keeps a second execution from writing.
  */
 export interface RunClaims {
   /**
@@ -36,8 +36,8 @@ export const waitsAfter = ({ row, input, node }: Write): boolean =>
   (node === null || (input !== undefined && node === undefined)) && needsExecution(row);
 
 /**
- * Whether every node is told of a write: the run waits for a node, or the node that executes the run has to accept what
- * another one has left for it, or has lost the run. Only the nodes that follow are told of other writes: see `Watch`.
+ * Whether every node is told of a write. Such a write leaves the run without a node, forwards something to the node that
+ * executes the run, or takes the run from that node. Only nodes that follow the run are told of other writes: see `Watch`.
  */
 export const isForAllNodes = (write: Write): boolean =>
   waitsAfter(write) || forwardsOnly(write) || (write.from !== undefined && write.from !== write.row.epoch);

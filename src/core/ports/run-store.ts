@@ -106,13 +106,13 @@ export type WrittenRow = Omit<RunRow, 'last'>;
 
 /** One atomic change of one run: the store takes all of it, or nothing. */
 export interface Write {
-  /** Writes share it while nothing in it changes: a copy for each token would be a tenth of what the token allocates. */
+  /** Writes share it while nothing in it changes. */
   readonly row: WrittenRow;
   /** The id of the log's last event before the write; 0 creates the run. Otherwise the outcome is `fenced`. */
   readonly expect: number;
   /** The run's epoch before the write, if the write raises it. Default: the row's. */
   readonly from?: number;
-  /** Only `last` changes in the row. Most writes are like that, and a store can handle them faster. See `forwardsOnly`. */
+  /** Only `last` changes in the row, as in most writes. See `forwardsOnly`. */
   readonly grown?: boolean;
   /**
    * A condition on the other runs of the session that are not final, checked atomically with the write: there are none
@@ -157,25 +157,18 @@ export const forwardsOnly = ({ grown, lines }: Write): boolean => grown === true
 /** The row after a write. */
 export const rowAfter = (write: Write): RunRow => ({ ...write.row, last: lastAfter(write) });
 
+/** What a write may have that stores do not handle with the events alone. */
+const others = ['when', 'resources', 'history', 'state', 'ended', 'key', 'deliveries'] as const;
+
 /**
- * Whether a write only adds events, and entries of the journal that come with them. Most writes do, so stores handle them
- * apart: all that they need of the run is its id and its epoch.
+ * Whether a write only adds events, and entries of the journal that come with them. Stores handle such writes apart: all
+ * that they need of the run is its id and its epoch.
  */
-export const appendsOnly = ({
-  grown,
-  from,
-  lines,
-  when,
-  resources,
-  history,
-  state,
-  ended,
-  key,
-  deliveries,
-}: Write): boolean =>
-  grown === true &&
-  lines.length > 0 &&
-  !(from !== undefined || when || resources || history || state !== undefined || ended || key || deliveries);
+export const appendsOnly = (write: Write): boolean =>
+  write.grown === true &&
+  write.lines.length > 0 &&
+  write.from === undefined &&
+  others.every((name) => write[name] === undefined);
 
 /** The data that a write may carry beside events. */
 export type Extras = Pick<

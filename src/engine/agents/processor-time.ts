@@ -8,9 +8,8 @@ const longestTry = 16;
 
 /**
  * Runs work for at most `limit` milliseconds of processor time, and stops even a RegExp then. Work that is stopped is run
- * again if other load kept the process from the processor, and each try may take twice as long as the last one: so it
- * must have no effect until it is done. Costs about 50 µs. All tries together block the event loop for 31 times the limit
- * at most.
+ * again if other load kept the process from the processor. So work must have no effect until it is done. Each try may take
+ * twice as long as the last one. All tries together block the event loop for 31 times the limit at most.
  */
 export function inProcessorTime<T>(limit: number, work: () => T): Limited<T> {
   for (let timeout = limit; timeout <= longestTry * limit; timeout *= 2) {

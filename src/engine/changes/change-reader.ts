@@ -15,8 +15,8 @@ export interface Change {
 
 /**
  * What a reader is given. `run`: the state of a run; `data` is JSON, `{"run":…}`. `ready`: the reader has all runs that
- * its beginning promises. `reset`: the reader may have missed changes; the newest runs follow, as at the beginning. Its
- * position is 0, so that a client which reconnects before `ready` begins anew as well.
+ * were there when it began. `reset`: the reader may have missed changes; the newest runs follow, as at the beginning. The
+ * position of a reset is 0, so that a client which reconnects before `ready` begins anew as well.
  */
 export interface ChangeEvent {
   readonly type: 'run' | 'ready' | 'reset';
@@ -140,8 +140,8 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   }
 
   /**
-   * The newest runs, oldest first, without positions: a reader that gets only some of them has none. `before` comes first, as
-   * soon as the store answers.
+   * The newest runs, oldest first. They have no positions, because a client that got only some of them has to begin anew.
+   * `before` comes first, as soon as the store answers.
    */
   async *#newest(before?: ChangeEvent): AsyncGenerator<readonly ChangeEvent[], void, undefined> {
     const { store, filter, limit, now } = this.#options;
@@ -195,8 +195,8 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
   }
 
   /**
-   * Events in batches. A reader has one of them in memory, and the runs that it reads at once for the next. When it is
-   * closed, it still gives what it has read: how a run ended when its server stopped.
+   * Events in batches. The reader keeps one batch in memory, and the runs that it reads for the next one. A reader that is
+   * closed still gives what it has read, such as the runs that ended when the server stopped.
    */
   async *#eventsOf(
     changes: readonly { readonly row: RunRow; readonly at?: number }[],
@@ -223,7 +223,7 @@ export class ChangeReader implements AsyncIterable<readonly ChangeEvent[]> {
     if (batch.length > 0) yield batch;
   }
 
-  /** The answer of the store. From the first batch on it is repeated until it comes; undefined where the reader is closed before. */
+  /** The answer of the store. After the first batch, a read that fails is repeated. Undefined once the reader is closed. */
   async #answer<T>(read: () => Promise<T>): Promise<T | undefined> {
     while (!this.#closed) {
       try {

@@ -1,5 +1,6 @@
-import type { RunLists, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
+import type { RunLists, StatusFilter } from '../../core/ports/run-lists.ts';
 import type { RunRow } from '../../core/ports/run-store.ts';
+import { pages } from '../store/pages.ts';
 
 /** Reads a page of runs by the time of their status: see `Store`. */
 export type ReadByStatusTime = RunLists['runsByStatusTime'];
@@ -19,12 +20,10 @@ export async function* changedSince(
   read: ReadByStatusTime,
   filter: StatusFilter,
 ): AsyncGenerator<readonly RunRow[] | 'too many', void, undefined> {
-  let after: StatusPosition | undefined;
-  for (let left = maxRuns; left > 0; left -= page) {
-    const rows = await read(filter, after, page);
-    if (rows.length > 0) yield rows;
-    after = rows.at(-1);
-    if (rows.length < page) return;
+  let left = maxRuns;
+  for await (const rows of pages<RunRow>(page, (after) => read(filter, after, page))) {
+    yield rows;
+    left -= page;
+    if (left <= 0 && rows.length === page) return yield 'too many';
   }
-  yield 'too many';
 }

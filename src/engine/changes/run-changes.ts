@@ -193,11 +193,11 @@ export class RunChanges {
     return eachPart(this.#store, (part) => this.#compare(part));
   }
 
-  /** Reads the runs of a part that have changed since the last comparison. Its cost is limited by `changedSince`. */
+  /** Reads the runs of a part that have changed since the last comparison. */
   async #compare(part: number): Promise<void> {
     const began = this.#now();
     const missed = this.#missedIn.delete(part);
-    // What interrupts notifications may have delayed commits as well: a change is stored with its time, but later.
+    // An outage that interrupts notifications may delay commits as well. A change is then stored after its own time.
     const overlap = maxClockSkew + (missed ? this.#options.limits.storeTimeout : 0);
     const since = new Date((this.#comparedAt.get(part) ?? began) - overlap).toISOString();
     try {

@@ -42,7 +42,7 @@ export class ConnectedReaders {
     const readers = this.#byRun.get(run_id) ?? this.#add(run_id, graceOf(policy), isKept ? this.#nodes : undefined);
     clearTimeout(readers.timer);
     readers.count += 1;
-    this.#enter(readers);
+    if (readers.known !== 'connected') this.#tellOfReaders(readers);
     let connected = true;
     return (disconnected) => {
       if (!connected || this.#isClosed) return;
@@ -54,7 +54,7 @@ export class ConnectedReaders {
     };
   }
 
-  /** The process before this one had readers of a run, and has died. They have this time in milliseconds to come back. */
+  /** An earlier process had readers of a run, and has died. The readers have `least` milliseconds or more to come back. */
   recover(row: RunRow, least: number): void {
     if (!hasReaders(row) || this.#byRun.get(row.run_id) !== undefined) return;
     const grace = graceOf(row.on_disconnect);
@@ -73,8 +73,8 @@ export class ConnectedReaders {
   }
 
   /**
-   * Removes all readers, those to come as well: the server stops. Resolves when the other nodes know it. What is known of
-   * clients that have disconnected stays: other nodes, or the next process, cancel their runs.
+   * Removes all readers, because the server stops, and adds no more. Resolves when the other nodes know it. They keep what
+   * they know of clients that have disconnected: other nodes, or the next process, cancel the runs of these clients.
    */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -93,18 +93,13 @@ export class ConnectedReaders {
     return readers;
   }
 
-  #enter(readers: RunReaders): void {
-    if (readers.known === 'connected') return;
-    readers.known = 'connected';
-    this.#tellOfReaders(readers);
-  }
-
   /** Where the store fails, the readers of this node do not count for others. */
   #tellOfReaders(readers: RunReaders): void {
+    readers.known = 'connected';
     this.#tell(readers, (nodes) => nodes.enter(readers.run_id, readers.grace));
   }
 
-  /** The other nodes know of the disconnect meanwhile: to one of them the client may come back, and be answered there. */
+  /** The other nodes are told of the disconnect, because the client may come back at one of them. */
   #beginGrace(readers: RunReaders, grace: number): void {
     readers.timer = setTimeout(() => void this.#leave(readers, true), grace);
     // The client has no time to come back: one write less.

@@ -25,8 +25,8 @@ export const hasReaders = (row: RunRow): boolean => row.readers !== null && row.
 export const hasLostReaders = (row: RunRow): boolean => hasReaders(row) && readersOf(row).some(isOver);
 
 /**
- * The nodes that have connected readers of a run. A node renews what is known of it each `lease`, and counts for two of
- * them: after that it has died.
+ * The nodes that have connected readers of a run. A node renews its entry each `lease`. An entry that is older than two
+ * leases is of a node that has died.
  */
 export class ReaderNodes {
   readonly #store: RunStore;
@@ -41,8 +41,8 @@ export class ReaderNodes {
   }
 
   /**
-   * Adds or renews this node, which gives its clients a time of grace in milliseconds. It takes back the disconnect of
-   * another one: the client has come back here.
+   * Adds or renews this node, which gives its clients a time of grace in milliseconds. The entry of another node that was
+   * disconnected is removed: the client has come back here.
    */
   async enter(run_id: string, grace: number): Promise<void> {
     await this.#change(run_id, (others) => [...others.filter(isConnected), this.#node('connected', grace)]);
@@ -56,8 +56,8 @@ export class ReaderNodes {
   }
 
   /**
-   * Removes this node. Resolves to whether it was the last: no other node has readers, or, where it was disconnected, has
-   * had any since.
+   * Removes this node. Resolves to whether it was the last one: no other node has readers. A node that was disconnected is
+   * not the last one if another node has had readers since.
    */
   async leave(run_id: string, wasDisconnected: boolean): Promise<boolean> {
     let isLast = false;

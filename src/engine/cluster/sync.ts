@@ -6,6 +6,7 @@ import { acceptForwarded } from '../runs/forward.ts';
 import type { RunServices } from '../runs/run-services.ts';
 import { eachPart, idsOfPart } from '../store/each-part.ts';
 import type { Followed } from '../store/followed.ts';
+import { pages } from '../store/pages.ts';
 import { PeriodicTask } from '../time/periodic.ts';
 import type { ConnectedReaders } from './connected-readers.ts';
 
@@ -72,7 +73,7 @@ export class Sync {
       active.onWritten(notification);
       const execution = forwarded ? active.local(run_id) : undefined;
       if (execution !== undefined) void acceptForwarded(store, execution).catch(this.#onFailure);
-      else if (forwarded) this.#executor.onForwarded(run_id);
+      else if (forwarded) this.#executor.suspects.admit(run_id);
       if (final) queue.onRunFinal(run_id);
       if (waits) dispatcher.onWaiting();
     }
@@ -116,14 +117,12 @@ export class Sync {
     const newest = new Date(Date.now() - executions.limits.lease).toISOString();
     await eachPart(store, async (part) => {
       for (const status of executableStatuses) {
-        for (let before: string | undefined; ; ) {
-          const rows: RunRow[] = await store.runs({ status, part }, before, page);
+        const read = (before?: RunRow) => store.runs({ status, part }, before?.run_id, page);
+        for await (const rows of pages(page, read)) {
           for (const row of rows) {
             if (row.queued_at !== null && row.created_at < newest) await queue.add(row.session_id);
             await readers.check(row);
           }
-          before = rows.at(-1)?.run_id;
-          if (rows.length < page) break;
         }
       }
     });

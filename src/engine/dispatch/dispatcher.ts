@@ -19,15 +19,15 @@ export interface Dispatcher {
   /** The name of this process among the nodes of a shared store: see `RunClaims`. */
   readonly node: string | undefined;
   /**
-   * From now on, this process executes runs. One that leaves that to others does not call it. `resting`: how many of the runs
-   * that are executed here take no slot.
+   * From now on, this process executes runs. A process that executes none never calls it. `resting` returns how many of the
+   * runs that are executed here take no slot.
    */
   start(execute: Execute, resting: () => number): Promise<void>;
   /** Keeps a slot for a new run. Undefined where this process has none: the run then waits in the store. */
   reserve(): Place | undefined;
   /**
-   * Executes runs here that are in the store and need it. A run stays where it is if another node has it, or if all slots are
-   * taken. A run that executes here already is looked at again when it has left.
+   * Executes runs of the store here, where they need it. A run stays where it is if another node has it, or if all slots are
+   * taken. A run that executes here already is offered again when it has left.
    */
   offer(run_ids: readonly string[]): void;
   /** Some run waits in the store for a node. */

@@ -10,7 +10,7 @@ const claimPage = 50;
 const page = 1_000;
 /** Renewals in the time of a lease. */
 const renewals = 6;
-/** Renewals for which a node claims nothing after its lease has ended: the others, which live, renew theirs first. */
+/** Renewals for which a node claims nothing after its lease has ended, so that other living nodes renew their leases first. */
 const cautious = 2;
 /** Renewals after which this process looks at what it has in the store, also without a reason to doubt it. */
 const recheckAfter = 60;
@@ -52,7 +52,7 @@ export class SharedDispatcher implements Dispatcher {
   #kept = 0;
   /** Runs to be taken by their ids. One that is held is taken again when it has left. */
   readonly #offered = new Set<string>();
-  /** Runs that have left this process, and are given back with the next renewal: a claim at once would find them again. */
+  /** Runs that have left this process. They are given back with the next renewal: this node would claim them at once. */
   readonly #left = new Set<string>();
   /** Whether runs may wait in the store that this process has not looked for. */
   #claimWanted = false;
@@ -206,7 +206,7 @@ export class SharedDispatcher implements Dispatcher {
   async #takeOffered(offered: readonly string[]): Promise<void> {
     const some = offered.slice(0, this.#room);
     for (const run_id of offered) this.#offered.delete(run_id);
-    // Others take them. This process may still have them in the store, from before the store failed.
+    // Other nodes take them. The store may still have them under this node, from before it failed.
     for (const run_id of offered.slice(some.length)) this.#left.add(run_id);
     if (some.length < offered.length) this.#backlog = true;
     await this.#beginSome(some.length, (claims) => claims.takeRuns(this.node, some));

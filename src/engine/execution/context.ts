@@ -38,15 +38,12 @@ import { collected } from '../../core/to-events.ts';
 import { callTool } from '../../core/tool.ts';
 import type { GenericEvent } from '../../schema/event.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
-import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
-import type { Registry } from '../agents/registry.ts';
+import type { AwaitRequest, RunUsage } from '../../schema/run.ts';
 import { ignored, reported } from '../unhandled.ts';
-import type { Diagnostics } from './diagnostics.ts';
-import { fromAgent, outputOf, type SourceHooks } from './from-agent.ts';
-import { Lazy, type Unstarted } from './lazy.ts';
-import type { OpenWork } from './open-work.ts';
+import { fromAgent, outputOf } from './from-agent.ts';
+import { type AgentHost, unjournaled } from './host.ts';
+import { Lazy } from './lazy.ts';
 import { joinPairs } from './pair-joiner.ts';
-import type { ReorderBuffer } from './reorder-buffer.ts';
 import { checkReplySchema } from './reply-schema.ts';
 import { type Closing, RunSignal } from './run-signal.ts';
 import { inSpan } from './run-trace.ts';
@@ -54,48 +51,11 @@ import type { Scope } from './scope.ts';
 import { AnswerOutput } from './scope.ts';
 import type { Steps } from './steps.ts';
 
-/** What a context needs of the execution that it belongs to. */
-export interface ContextHost {
-  readonly run_id: string;
-  readonly registry: Registry;
-  readonly logFor: (run_id: string) => AgentLog;
-  readonly diagnostics: Diagnostics;
-  readonly source: SourceHooks;
-  /** In a durable run. */
-  readonly steps: Steps | undefined;
-  /** Milliseconds until an await without a reply ends the run; zero for never. */
-  readonly awaitTimeout: number;
-  /** Tells the branches of calls apart during a replay. */
-  readonly reorderBuffer: ReorderBuffer | undefined;
-  readonly unstarted: Unstarted;
-  /** In a durable run. */
-  readonly work: OpenWork | undefined;
-  /** See `Feed.whenWorkMayBegin`. */
-  readonly whenWorkMayBegin: () => Promise<void> | undefined;
-  /** Whether the run is cancelled, and its agent may still clean up in steps. */
-  readonly mayCleanUp: () => boolean;
-  readonly now: () => string;
-  readonly request: AgentRequest;
-  /** `scope` is the agent's. */
-  session(scope: Scope): AgentSession;
-  /** Returns the same object each time. */
-  principal(): Principal | undefined;
-  /** Undefined where the agent may not ask: see `unjournaled`. */
-  readonly ask: ((request: AwaitRequest) => Observable<AwaitResume>) | undefined;
-  /** For an agent that is not durable and whose answer is awaited: only that answer is journaled. Returns the same each time. */
-  unjournaled(): ContextHost;
-  /** Records an event of the run beside the agent's output. `inWork`: it comes from the work of a step. */
-  record(event: GenericEvent, inWork: boolean): void;
-  /** `step`: whose work has used it. */
-  use(used: RunUsage, step: string | undefined): void;
-  committed(): Promise<void>;
-}
-
 const usageFields = ['tokens', 'input_tokens', 'output_tokens'] as const;
 
 /** The calls of a context, for an agent or one that it called. What few agents use is made on demand. */
 class ContextCalls {
-  readonly host: ContextHost;
+  readonly host: AgentHost;
   readonly agent_name: string;
   readonly runSignal: RunSignal;
   readonly scope: Scope;
@@ -104,7 +64,7 @@ class ContextCalls {
   #session: AgentSession | undefined;
   #tools = 0;
 
-  constructor(host: ContextHost, agent_name: string, runSignal: RunSignal, span: AgentSpan | undefined, scope: Scope) {
+  constructor(host: AgentHost, agent_name: string, runSignal: RunSignal, span: AgentSpan | undefined, scope: Scope) {
     this.host = host;
     this.agent_name = agent_name;
     this.runSignal = runSignal;
@@ -124,7 +84,7 @@ class ContextCalls {
   }
 
   get session(): AgentSession {
-    this.#session ??= this.host.session(this.scope);
+    this.#session ??= this.host.session(this.scope, this.host.steps);
     return this.#session;
   }
 
@@ -255,8 +215,8 @@ class ContextCalls {
   }
 
   /**
-   * The output of a call; with `steps` its answer, as one message that is the value of a step. `output` is where it goes, if
-   * that is not where the caller's goes.
+   * The output of a call; with `steps`, the answer of the call as one message, which is the value of a step. `output` is where
+   * the output of the called agent goes. Default: where the output of the caller goes.
    */
   #call(
     name: string,
@@ -278,7 +238,7 @@ class ContextCalls {
     const scope = from.call(name, steps !== undefined, answer);
     const path = scope.calls.join(' ');
     const span = this.span?.call(agent.manifest);
-    const context = createContext(steps === undefined ? host : host.unjournaled(), name, runSignal, span, scope);
+    const context = createContext(steps === undefined ? host : unjournaled(host), name, runSignal, span, scope);
     const said = inSpan(
       () => joinPairs(() => outputOf(name, agent.run(messages, context), host.source)),
       span,
@@ -358,8 +318,8 @@ class ContextCalls {
   };
 
   /**
-   * `begin` runs for each subscription while the run is open. After the run's end, the subscriber gets `run_not_open`; after
-   * the run has left, nothing.
+   * `begin` runs for each subscription while the run is open. After the run's end, the subscriber gets `run_not_open`. After
+   * the run has left this process, the subscriber gets nothing.
    */
   #lazy<T, R>(
     what: string,
@@ -465,11 +425,7 @@ const getters: PropertyDescriptorMap & ThisType<{ readonly [calls]: ContextCalls
   },
 };
 
-/** Defined one by one: `Object.defineProperties` takes twice as long, which is half a percent of a short run. */
-const lazy = Object.entries(getters);
-
-// No getters or closures in the class: V8 keeps them, and with them the whole run, until the next full collection. That
-// cost a third of a short run.
+// The class has no getters or closures of its own. V8 would keep them, and with them the run, until a full collection.
 class Context implements AgentContext {
   readonly run_id: string;
   readonly agent_name: string;
@@ -509,13 +465,13 @@ class Context implements AgentContext {
     this.modelCall = own.modelCall.bind(own);
     this.trace = own.trace.bind(own);
     this[calls] = own;
-    for (const [name, getter] of lazy) Object.defineProperty(this, name, getter);
+    Object.defineProperties(this, getters);
   }
 }
 
 /** The context of an agent, or of one that it called: same run, same session, its own name and signal. */
 export const createContext = (
-  host: ContextHost,
+  host: AgentHost,
   agent_name: string,
   runSignal: RunSignal,
   span: AgentSpan | undefined,

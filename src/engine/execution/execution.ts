@@ -1,6 +1,5 @@
 import type { Observer } from 'rxjs';
 import type { Agent, AgentLog, AgentOutput, Continues } from '../../core/agent.ts';
-import { encodeOnce } from '../../core/encode.ts';
 import { errorOf, fail, isOwnError, type RivuletError } from '../../core/errors.ts';
 import { copyMessage } from '../../core/messages.ts';
 import type { Extras } from '../../core/ports/run-store.ts';
@@ -42,9 +41,8 @@ import { RunTokens } from './tokens.ts';
 type State = 'open' | 'cancelling' | 'final' | 'released' | 'abandoned';
 
 /**
- * One live run. It subscribes to its agent once. Of all the ways to end (completion, error, cancel, time-out, the
- * server's stop) the first one wins. It is itself the observer of the agent's output, because a chain of operators
- * would cost each run a dozen objects.
+ * One live run. It subscribes to its agent once, and is itself the observer of the agent's output. Of all the ways to end
+ * (completion, error, cancel, time-out, the server's stop) the first one wins.
  */
 export class Execution implements Observer<AgentOutput>, Output {
   readonly log: RunLog;
@@ -79,11 +77,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     // A run that is not durable has only one execution: its log has no more than the first event.
     const replay = this.durable && recording !== undefined ? new Replay(1, recording) : undefined;
     this.#recorder = new Recorder(run, log, shared.limits, shared.now, replay);
-    this.#tokens = new RunTokens(this.#recorder, {
-      most: shared.limits.tokens,
-      onUsed: shared.onTokens,
-      fail: this.#fail,
-    });
+    this.#tokens = new RunTokens(this.#recorder, shared, this.#fail);
     this.#times = new RunTimes(this.#recorder, this.durable ? recording?.journal : undefined);
     if (!this.durable) return;
     if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer(this.#recorder, shared.toEvents);
@@ -177,7 +171,9 @@ export class Execution implements Observer<AgentOutput>, Output {
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
   start(): void {
     if (this.#state !== 'open' || this.#subscriber !== undefined) return;
-    this.#trace = RunTrace.begin(this.#services.traces, this.#agent.manifest, messagesOf(this.#input), this.#recorder);
+    const { traces } = this.#services;
+    if (traces !== undefined)
+      this.#trace = new RunTrace(traces, this.#agent.manifest, messagesOf(this.#input), this.#recorder);
     if (this.run.status === 'created') this.#guard(() => this.#changeStatus('in-progress'));
     // The run may have been cancelled, or released by a stopping server, while its creation was committed.
     if (this.run.status !== 'in-progress') return;
@@ -215,7 +211,6 @@ export class Execution implements Observer<AgentOutput>, Output {
     }
   }
 
-  // Without `#guard`: a closure for each token costs as much as the token.
   next(output: AgentOutput): void {
     this.#feed?.work.emitted();
     this.#record(output);
@@ -260,16 +255,14 @@ export class Execution implements Observer<AgentOutput>, Output {
       const replay = this.#recorder.replay;
       if (replay !== undefined && !replay.live) throw this.#diverged('its end');
       this.#awaits?.forget();
-      encodeOnce(() => {
-        for (const event of this.#recorder.closing()) this.#emit(event);
-        this.#finish('completed');
-      });
+      for (const event of this.#recorder.closing()) this.#emit(event);
+      this.#finish('completed');
     });
   }
 
   /**
-   * Accepts the reply to the open question; a reply with an `id` has to name that question. The agent gets the reply when
-   * it is durable. Returns the cursor for the events that follow. `requested` is what its request is in the traces.
+   * Accepts the reply to the open question. A reply with an `id` has to name that question. The agent gets the reply when it is
+   * durable. Returns the cursor for the events that follow. `requested` is what the request of the reply is in the traces.
    * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
   resume(reply: AwaitResume, extras: Extras, requested: string | null = null): number {
@@ -307,7 +300,7 @@ export class Execution implements Observer<AgentOutput>, Output {
       return;
     }
     this.#feed.cancel(reason);
-    // Its agent undoes nothing of a run that goes on after a crash because the cancel was not durable.
+    // The agent cleans up only when the cancel is durable. After a crash before that, the run goes on.
     this.log.flushed().then(
       () => this.#state === 'open' && this.#cleanUp(),
       () => undefined, // the log reports its failure to the engine, which drops the execution
@@ -335,8 +328,8 @@ export class Execution implements Observer<AgentOutput>, Output {
   }
 
   /**
-   * From now on no work of the agent begins. Resolves when the steps that run have ended and are journaled. A cancelled run
-   * ends here: its agent cleans up.
+   * From now on no work of the agent begins. Resolves when the steps that run have ended and are journaled, and for a cancelled
+   * run when its agent has cleaned up.
    */
   async drained(): Promise<void> {
     if (this.#state === 'open') await this.#feed?.drained();
@@ -436,11 +429,11 @@ export class Execution implements Observer<AgentOutput>, Output {
     return this.#recorder.replay?.diverged(got) ?? fail('replay_diverged', 'the end', 'nothing', did);
   }
 
-  /** How an error shows that the agent has diverged: it comes before the recording, which has none, is repeated. */
+  /** How an error shows that the agent has diverged: it comes during the replay, and the recording has no error. */
   #divergence(error: ErrorBody, thrown: unknown): string | undefined {
     const replay = this.#recorder.replay;
     if (error.data?.reason === 'replay_diverged') return replay && error.message;
-    // What nothing has thrown is a time-out of the run, and an error of the engine is one of its limits.
+    // A time-out was thrown by nothing. An error of the engine is a limit of the run.
     if (thrown === undefined || isOwnError(thrown) || replay?.live !== false) return undefined;
     return replay.diverged(`the error "${error.message}"`).message;
   }
@@ -514,7 +507,6 @@ export class Execution implements Observer<AgentOutput>, Output {
   /** Ends what the agent waits for, so that it cleans up. */
   #refuse({ reason }: Closing): void {
     if (this.#awaits === undefined && this.#steps === undefined) return;
-    // Only where something waits: making an Error is expensive.
     const refused = reported(fail('run_not_open', 'What the agent waits for', reason).withoutFrames(), ignored);
     this.#awaits?.refuse(refused, this.#onTeardownError);
     this.#steps?.end(refused, this.#onTeardownError);

@@ -67,14 +67,14 @@ const maxActiveTurns = 4;
  * Delivers the values of steps and the replies to a durable run's agent, in the first execution and in replays. It
  * delivers everything that is queued at once, and then waits until the agent is quiet: until its microtasks and
  * immediates are done. So the agent's behaviour depends on the order of the journal alone, and not on the number of
- * microtasks that each of its branches needs. The cost is one turn of the event loop for each delivery.
+ * microtasks that each of its branches needs.
  */
 export class Feed {
   readonly #host: FeedHost;
   readonly #steps = new Map<string, StepReceiver>();
   /**
-   * What the journal has of steps that began in the work of another step, by their ids. They get it when that work is done
-   * again. A step whose own end is in the journal does no work, so what its work began is not needed.
+   * What the journal has of inner steps, which began in the work of another step, by their ids. An inner step gets it when the
+   * work of the outer step is done again. An outer step whose end is in the journal does no work, and has no inner steps.
    */
   readonly #inside = new Map<string, StepDelivery[]>();
   /** What the work of steps had used in earlier executions. */
@@ -126,12 +126,12 @@ export class Feed {
   }
 
   /**
-   * Resolves when work of the agent may begin; undefined where it may at once. Everything that the agent was given has to
-   * be durable before: work that a crash repeats then uses the same values. Never resolves once the node stops.
+   * Resolves when work of the agent may begin; undefined where it may begin at once. Everything that the agent was given has
+   * to be durable first, so that work which a crash repeats uses the same values. Never resolves once the node stops.
    */
   whenWorkMayBegin(): Promise<void> | undefined {
     const taken = this.#taken;
-    // Has to be durable before the work begins, which may be what stops the process.
+    // The attempt has to be durable before the work begins, because the work may be what stops the process.
     if (this.#host.recorder.countAttempt()) this.#durable = -1;
     if (this.#state === 'open' && this.#durable >= taken) return undefined;
     return new Promise((resolve) => {
@@ -413,7 +413,7 @@ export class Feed {
     if (this.#state !== 'closed') this.#writeJournal(`"step":${JSON.stringify(step)},"usage":${JSON.stringify(usage)}`);
   }
 
-  /** Work that was cut off is done again, and reports all that it uses: what it had reported counts no more. */
+  /** Work that was cut off is done again, and reports all that it uses. What it had reported before counts no more. */
   takeBackUsage(step: string): void {
     const used = this.#usedIn.get(step);
     this.#usedIn.delete(step);

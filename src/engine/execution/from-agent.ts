@@ -166,18 +166,12 @@ function giveOne<T>(value: T, subscriber: Subscriber<T>): void {
 
 /** Milliseconds that an iterable may emit for before other work of the process gets its turn. */
 const slice = 12;
-/** Values between two reads of the clock. Each read costs a twentieth of a token. */
-const readEvery = 4;
 
 /** Tells when an iterable has to pause until the event loop has turned. */
 class Slices {
-  #left = readEvery;
   #until = performance.now() + slice;
 
   get over(): boolean {
-    this.#left -= 1;
-    if (this.#left > 0) return false;
-    this.#left = readEvery;
     return performance.now() > this.#until;
   }
 

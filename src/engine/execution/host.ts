@@ -1,18 +1,23 @@
+import type { Observable } from 'rxjs';
 import { type AgentLog, EndOfWork } from '../../core/agent.ts';
 import type { Traces } from '../../core/ports/traces.ts';
 import type { Principal } from '../../core/principal.ts';
+import type { AgentRequest } from '../../core/request.ts';
 import type { ToEvents } from '../../core/to-events.ts';
-import type { RunUsage } from '../../schema/run.ts';
+import type { GenericEvent } from '../../schema/event.ts';
+import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Registry } from '../agents/registry.ts';
 import type { Limits } from '../limits.ts';
 import type { Sessions } from '../sessions.ts';
-import type { ContextHost } from './context.ts';
 import { Diagnostics } from './diagnostics.ts';
 import type { Feed } from './feed.ts';
+import type { SourceHooks } from './from-agent.ts';
 import type { Unstarted } from './lazy.ts';
 import type { PendingWork } from './pending-work.ts';
 import type { Recorder } from './recorder.ts';
+import type { ReorderBuffer } from './reorder-buffer.ts';
 import type { RunSignal } from './run-signal.ts';
+import type { Scope } from './scope.ts';
 import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
 
@@ -41,19 +46,29 @@ export interface ExecutionServices {
 }
 
 /** What one execution has. */
-interface Owner extends Pick<ContextHost, 'ask' | 'record' | 'request' | 'reorderBuffer' | 'mayCleanUp'> {
+interface Owner {
   readonly recorder: Recorder;
   readonly runSignal: RunSignal;
   readonly pending: PendingWork;
   readonly unstarted: Unstarted;
   /** In a durable run. */
   readonly feed: Feed | undefined;
+  /** Tells the branches of calls apart during a replay. */
+  readonly reorderBuffer: ReorderBuffer | undefined;
+  readonly request: AgentRequest;
   readonly fail: (error: unknown) => void;
+  readonly ask: (request: AwaitRequest) => Observable<AwaitResume>;
+  /** Records an event of the run beside the agent's output. `inWork`: the event comes from the work of a step. */
+  readonly record: (event: GenericEvent, inWork: boolean) => void;
   readonly use: (used: RunUsage) => void;
+  /** Whether the run is cancelled, and its agent may still clean up in steps. */
+  readonly mayCleanUp: () => boolean;
 }
 
 /** What the agent of a run waits for, once the run has left. A shared promise would retain all that waits for it. */
 const never = (): Promise<never> => new Promise(() => undefined);
+
+export type AgentHost = ReturnType<typeof createHost>;
 
 /**
  * Makes what the contexts of an execution need. Only contexts hold it, so that a waiting run does not retain what its
@@ -62,7 +77,7 @@ const never = (): Promise<never> => new Promise(() => undefined);
 export function createHost(
   { limits, registry, sessions, now, logFor, capturesContent }: ExecutionServices,
   { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, ...owner }: Owner,
-): ContextHost {
+) {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
     if (runSignal.left) return never();
@@ -70,8 +85,7 @@ export function createHost(
     if (feed === undefined) return undefined;
     return limits.backlog > 0 && feed.backlog > limits.backlog ? feed.whenDelivered() : feed.dueDelivery;
   };
-  const source = { ready, pending: (work: Promise<unknown>) => pending.track(work) };
-  const steps = feed === undefined ? undefined : new Steps(recorder, feed, source, fail);
+  const source: SourceHooks = { ready, pending: (work) => pending.track(work) };
   const committed = async (): Promise<void> => {
     // What a step has just emitted is journaled a turn later.
     const isJournaled = (await feed?.whenJournaled()) ?? true;
@@ -81,57 +95,57 @@ export function createHost(
     await log.flushed().catch((error) => (runSignal.left ? never() : Promise.reject(error)));
   };
   let principal: Principal | undefined;
-  const host: ContextHost = {
+  return {
     run_id: run.run_id,
     registry,
     logFor,
     diagnostics: new Diagnostics(recorder, now, capturesContent),
     source,
-    steps,
-    reorderBuffer: owner.reorderBuffer,
+    /** In a durable run. */
+    steps: feed && new Steps(recorder, feed, source, fail),
+    /** In a durable run. */
+    work: feed?.work,
     unstarted,
+    /** Milliseconds until an await without a reply ends the run; zero for never. */
     awaitTimeout: limits.awaitTimeout,
     now,
-    session: (scope) => createAgentSession(sessions, { recorder, runSignal, steps, feed }, scope),
-    unjournaled: once(() => ({
-      ...host,
-      steps: undefined,
-      reorderBuffer: undefined,
-      work: undefined,
-      session: (scope) => createAgentSession(sessions, { recorder, runSignal, steps: undefined, feed }, scope),
-      record: () => undefined,
-      ask: undefined,
-    })),
-    principal: () => {
+    /** The session as the agent of a scope sees it. */
+    session: (scope: Scope, steps: Steps | undefined) =>
+      createAgentSession(sessions, { recorder, runSignal, steps, feed }, scope),
+    /** Returns the same object each time. */
+    principal: (): Principal | undefined => {
       // Written by this or another node: see `RunRow.principal`.
       if (log.row.principal !== null) principal ??= JSON.parse(log.row.principal);
       return principal;
     },
-    request: owner.request,
-    ask,
-    use: (used, step) => {
+    /** Undefined where the agent may not ask: see `unjournaled`. */
+    ask: ask as Owner['ask'] | undefined,
+    /** `step`: whose work has used it. */
+    use: (used: RunUsage, step: string | undefined): void => {
       if (step !== undefined) feed?.journalUsage(step, used);
       use(used);
     },
     record,
+    request: owner.request,
+    reorderBuffer: owner.reorderBuffer,
     mayCleanUp: owner.mayCleanUp,
-    work: feed?.work,
+    /** See `Feed.whenWorkMayBegin`. */
     whenWorkMayBegin: () => feed?.whenWorkMayBegin(),
-    committed: () => {
+    committed: (): Promise<void> => {
       const durable = committed();
       // Where the agent does not await it, its rejection must not end the process.
       durable.catch(() => undefined);
       return durable;
     },
   };
-  return host;
 }
 
-/** Returns what the first call of a function returned. */
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
-}
+/** The host of an agent that is not durable and whose answer is awaited: only that answer is journaled. */
+export const unjournaled = (host: AgentHost): AgentHost => ({
+  ...host,
+  steps: undefined,
+  reorderBuffer: undefined,
+  work: undefined,
+  record: () => undefined,
+  ask: undefined,
+});

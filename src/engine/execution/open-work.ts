@@ -1,7 +1,7 @@
 /**
  * What a durable run's agent has under way beside its questions: steps, and calls of other agents. A run may leave memory
- * only while that is nothing but sleep. Work outside of steps and calls cannot be seen. A branch of the agent that has been seen
- * beside an open question may go on with such work, so its run stays in memory.
+ * only while its agent does nothing but sleep. Work outside of steps and calls cannot be seen. A branch of the agent that was
+ * seen beside an open question may do such work, so its run stays in memory.
  */
 export class OpenWork {
   /** The number of the question that is open; 0 for none. */
@@ -12,7 +12,7 @@ export class OpenWork {
   /** When the steps of `context.sleep` end: milliseconds since 1970. */
   readonly #sleeps = new Set<{ readonly until: number }>();
   #asleep = false;
-  /** The question beside which a branch was seen last. It may be of the same branch, and withdrawn in the same turn. */
+  /** The question beside which a branch was seen last. The same branch may have asked it, and withdraw it in the same turn. */
   #seenBeside = 0;
   #hasBranches = false;
   /** The question that was open when the agent was quiet last. */
@@ -67,8 +67,8 @@ export class OpenWork {
   }
 
   /**
-   * A step or call is over. Unless the agent has left it, its branch goes on, beside the question that was open before the
-   * agent got the end of the work.
+   * A step or call is over. Unless the agent has left it, the branch of the step goes on, beside the question that was open
+   * when the step ended.
    */
   end(goesOn: boolean, question = this.#question()): void {
     this.#count -= 1;
@@ -76,13 +76,13 @@ export class OpenWork {
     if (goesOn && question > 0) this.#seenBeside = question;
   }
 
-  /** The agent has emitted something. Without an open step or call, a branch beside the question has. */
+  /** The agent has emitted something. If no step or call is open, a branch beside the question has emitted it. */
   emitted(): void {
     if (this.none && this.#quietQuestion > 0 && this.#quietQuestion === this.#question())
       this.#seenBeside = this.#quietQuestion;
   }
 
-  /** The agent is quiet. A branch that was seen beside a question is another branch, if the question is still open now. */
+  /** The agent is quiet. A branch that was seen beside a question is not the one that asks, if the question is still open. */
   quiet(): void {
     this.#quietQuestion = this.#question();
     if (this.#seenBeside > 0 && this.#seenBeside === this.#quietQuestion) this.#hasBranches = true;

@@ -40,7 +40,6 @@ class PairJoiner extends Subscriber<AgentOutput> {
       if (!isBeside(output)) this.#giveUp();
       super._next(output);
     } else if (text !== '') {
-      // Nearly every output is a whole token.
       if (this.#half === '' && text.isWellFormed()) super._next(output);
       else this.#join(text);
     }
@@ -67,8 +66,8 @@ class PairJoiner extends Subscriber<AgentOutput> {
 }
 
 /**
- * Subscribes an execution to its agent. It reports what a teardown of the agent throws. RxJS throws that error into the
- * code that completes the agent, such as a timer, where it would end the process.
+ * Subscribes an execution to its agent. It reports what a teardown of the agent throws. RxJS would throw that error into the
+ * code that completes the agent, such as a timer, and end the process.
  */
 export class AgentSubscriber extends PairJoiner {
   readonly #onTeardownError: (error: unknown) => void;

@@ -2,13 +2,11 @@ import { within } from '../../core/timing.ts';
 
 /** Work of an agent that goes on after it is unsubscribed: promises, and async generators that await one. */
 export class PendingWork {
-  /** Made for the first promise: most agents have none. */
-  #work: Set<Promise<unknown>> | undefined;
+  readonly #work = new Set<Promise<unknown>>();
 
   track(work: Promise<unknown>): void {
-    this.#work ??= new Set();
-    const all = this.#work.add(work);
-    void work.finally(() => all.delete(work));
+    this.#work.add(work);
+    void work.finally(() => this.#work.delete(work));
   }
 
   /** Resolves when all of it has stopped, and `also`, or after so many milliseconds; 0 for never. */
@@ -20,7 +18,7 @@ export class PendingWork {
   // In a loop: work that stops may begin other work.
   async #stopped(also: () => Promise<void> | undefined): Promise<void> {
     await also();
-    while (this.#work !== undefined && this.#work.size > 0) {
+    while (this.#work.size > 0) {
       await Promise.allSettled(this.#work);
       await also();
     }

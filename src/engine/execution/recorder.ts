@@ -26,7 +26,7 @@ export class Recorder {
   #replay: Replay | undefined;
   #events = 0;
   #chars = 0;
-  /** Counts the run's progress, to detect a run without any. Reading the clock instead costs 50 ns a token. */
+  /** Counts the run's progress, to detect a run without any. */
   progress = 0;
   /** Parts emitted: the tokens of an agent that does not report its usage. */
   parts = 0;
@@ -115,7 +115,6 @@ export class Recorder {
   statusEvent(status: Exclude<RunStatus, 'cancelling'>, change: StatusChange = {}): RunEvent {
     const { run_id, await_request: _, questions, ...rest } = this.#run;
     const type: RunEvent['type'] = `run.${status}`;
-    // A key of the literal first: adding keys to a spread copy costs V8 ten times as much.
     if (!isFinal(status)) return { type, run: { run_id, ...rest, output: [], ...change, status } };
     return {
       type,
@@ -164,7 +163,7 @@ export class Recorder {
     this.#uncountedAt = this.progress;
   }
 
-  /** Work begins: an attempt that was taken back counts again, where the run has made no progress since. Returns whether it does. */
+  /** Work begins. An attempt that was taken back counts again where the run has made no progress since. Returns whether it does. */
   countAttempt(): boolean {
     const counts = this.#uncountedAt === this.progress;
     this.#uncountedAt = undefined;

@@ -12,8 +12,8 @@ interface BufferedOutput {
 }
 
 /**
- * What keeps its order: the output of one call, by its path as `panel/1 optimist/1`; or else the outputs of one burst, which
- * were emitted in one turn. A call may begin a commit later in one life than in another, so its bursts are not told apart.
+ * A part of the output that keeps its order. The output of a call is one branch, named by its path, such as
+ * `panel/1 optimist/1`. Of any other output, what was emitted in one turn (a burst) is one branch.
  */
 type Branch = string;
 
@@ -113,9 +113,10 @@ export class ReorderBuffer {
   }
 
   /**
-   * Branches may emit the same, such as their first words, and the log does not tell whose it has. It was recorded for the
-   * branch that was faster now. Where only the next output of a slower branch is next in the log, what is before that
-   * output is of the slower branch, and the faster one waits for its own. Returns whether an output was recorded.
+   * Corrects a wrong match. Branches may emit the same output, such as their first words, and the log does not tell which
+   * branch an output came from. It was matched with the branch that was faster in this life. If the log then goes on like a
+   * slower branch, the matched outputs were of the slower branch, and those of the faster one are buffered again. Returns
+   * whether an output was recorded.
    */
   #exchange(): boolean {
     for (const [branch, outputs] of this.#buffered)
@@ -136,8 +137,8 @@ export class ReorderBuffer {
   }
 
   /**
-   * The same outputs, as they were recorded for other branches, of which they have to be the last ones. They are between or
-   * after those that were recorded for this branch.
+   * Finds the same outputs among those that were recorded for other branches. In each of these branches, they have to be the
+   * last ones. They are between or after those that were recorded for this branch.
    */
   #recordedFor(branch: Branch, outputs: readonly BufferedOutput[]): RecordedOutput[] | undefined {
     const wanted = [...this.#recorded.filter((one) => one.branch === branch), ...outputs];

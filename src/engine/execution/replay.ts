@@ -10,9 +10,6 @@ export interface Recording {
   readonly journal: readonly JournalEntry[];
 }
 
-/** Earlier builds have recorded empty texts. */
-const emptyPart = encode({ type: 'message.part', part: { content_type: 'text/plain', content: '' } });
-
 interface LoggedLine {
   readonly id: number;
   readonly line: string;
@@ -34,9 +31,7 @@ export class Replay {
   /** `base` is the id of the event before the first line. */
   constructor(base: number, { lines, journal }: Recording) {
     const beside = new Set(journal.flatMap((entry) => ('beside' in entry ? [entry.at + 1] : [])));
-    this.#lines = lines
-      .map((line, index) => ({ id: base + 1 + index, line }))
-      .filter(({ id, line }) => !beside.has(id) && line !== emptyPart);
+    this.#lines = lines.map((line, index) => ({ id: base + 1 + index, line })).filter(({ id }) => !beside.has(id));
     this.#entries = journal.filter((entry) => !('beside' in entry));
     this.#last = base + lines.length;
   }
@@ -140,13 +135,11 @@ function comparable(event: Event, logged: Event): Event {
     return { ...event, generic: { ...event.generic, at: logged.generic.at } };
   if (!('run' in event)) return event;
   const { run_id, agent_name, status, await_request, created_at } = event.run;
-  const asked = await_request && { await_request: timeless(await_request, logged) };
+  const asked = await_request && { await_request: timeless(await_request) };
   return { type: event.type, run: { run_id, agent_name, status, ...asked, output: [], created_at } };
 }
 
-/** The path of the question counts where the logged one has it: earlier builds kept none. */
-const timeless = ({ message, expires_at: _, path, ...rest }: AwaitRequest, logged: Event): AwaitRequest => ({
+const timeless = ({ message, expires_at: _, ...rest }: AwaitRequest): AwaitRequest => ({
   ...rest,
-  ...('run' in logged && logged.run.await_request?.path !== undefined && { path }),
   message: { role: message.role, parts: message.parts },
 });

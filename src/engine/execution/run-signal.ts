@@ -7,8 +7,8 @@ export interface Closing {
   readonly reason: string;
   /**
    * `ended`: the run or the call is over. What its agent waits for fails. `cancelled`: the same, and the agent may clean up
-   * in steps. `left`: the run goes on without this execution. What its agent waits for never settles, and no code of the
-   * agent is called: it would undo what the run goes on with.
+   * in steps. `left`: the run goes on without this execution. What its agent waits for never settles. No code of the agent is
+   * called, because a clean-up would undo what the run goes on with.
    */
   readonly as: 'ended' | 'cancelled' | 'left';
   /** See `EndOfWork.continues`. Default: no. */
@@ -16,16 +16,15 @@ export interface Closing {
 }
 
 /**
- * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it closes. The signal is made
- * when the agent first reads it: making one, and aborting it at the end, costs as much as a short run.
+ * Whether an execution, or a call within it, is open, and the AbortSignal that fires when it closes. The signal is made when
+ * the agent first reads it, because a signal takes as long as a short run.
  */
 export class RunSignal {
   readonly #report: (error: unknown) => void;
   #controller: AbortController | undefined;
   #closing: Closing | undefined;
   #fired = false;
-  /** Created with the first entry. */
-  #listeners: Set<() => void> | undefined;
+  readonly #listeners = new Set<() => void>();
 
   /** `report` receives what the signal's listeners throw. */
   constructor(report: (error: unknown) => void) {
@@ -59,9 +58,8 @@ export class RunSignal {
 
   /** Calls back when the signal fires, before its own listeners. Returns a function that removes the listener. */
   onAbort(listener: () => void): () => void {
-    this.#listeners ??= new Set();
     this.#listeners.add(listener);
-    return () => void this.#listeners?.delete(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Closes, and fires the signal. */
@@ -69,8 +67,8 @@ export class RunSignal {
     this.close(closing);
     if (this.#fired) return;
     this.#fired = true;
-    for (const listener of this.#listeners ?? []) guarded(listener, this.#report);
-    this.#listeners = undefined;
+    for (const listener of this.#listeners) guarded(listener, this.#report);
+    this.#listeners.clear();
     this.#controller?.abort(this.#error());
   }
 

@@ -18,17 +18,7 @@ export class RunTrace {
   /** The span has ended, because the run awaits. */
   #awaits = false;
 
-  /** Undefined where nothing is traced. */
-  static begin(
-    traces: Traces | undefined,
-    manifest: AgentManifest,
-    input: readonly Message[],
-    recorder: Recorder,
-  ): RunTrace | undefined {
-    return traces && new RunTrace(traces, manifest, input, recorder);
-  }
-
-  private constructor(traces: Traces, manifest: AgentManifest, input: readonly Message[], recorder: Recorder) {
+  constructor(traces: Traces, manifest: AgentManifest, input: readonly Message[], recorder: Recorder) {
     const { run_id, session_id, epoch, attempts, trace } = recorder.log.row;
     this.#recorder = recorder;
     this.span = traces.begin({

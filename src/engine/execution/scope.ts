@@ -10,8 +10,8 @@ export interface Output {
   /** Counts what the agent has emitted. */
   readonly emitted: number;
   /**
-   * A step's work was cut off, and does something else now. The agent has emitted something since `since` outputs, when it
-   * was given the first of the step's old `values` (JSON).
+   * A step's work was cut off, and does something else now. The agent had emitted `since` outputs when it was given the first
+   * of the step's old `values` (JSON), and has emitted more since.
    */
   interrupt(since: number, values: readonly (string | undefined)[]): void;
 }
@@ -51,8 +51,8 @@ export class AnswerOutput implements Output {
 
 /**
  * Where in a run steps begin and agents are called: in the run's own agent, in an agent that is called, or in the work of a
- * step. Steps and calls are counted for each scope, so that they have the same ids in every life of the run, also where
- * calls side by side are faster or slower than before.
+ * step. Steps and calls are counted for each scope. So they have the same ids in every life of the run, whichever of several
+ * concurrent calls is faster.
  */
 export class Scope {
   /** The calls that led here, as `panel/1 optimist/1`; empty for the run's own agent. */
@@ -69,8 +69,8 @@ export class Scope {
   readonly #agent: Scope | undefined;
   /** The scope in which that work began. */
   readonly #outer: Scope | undefined;
-  /** By name, how many steps have begun, and how often each agent was called. Made with the first entry. */
-  #counts: Map<string, number> | undefined;
+  /** By name, how many steps have begun, and how often each agent was called. */
+  readonly #counts = new Map<string, number>();
 
   private constructor(
     prefix: string,
@@ -124,8 +124,8 @@ export class Scope {
   }
 
   /**
-   * The scope of a step's work. Work that continues after `before` values, and has not to repeat them, is other work: its
-   * own steps are others as well.
+   * The scope of a step's work. Work that continues after `before` values, and does not repeat them, has other steps than the
+   * work before, so its scope has another prefix.
    */
   workOf(step: string, before: number): Scope {
     const prefix = before === 0 ? step : `${step}+${before}`;
@@ -143,7 +143,6 @@ export class Scope {
   }
 
   #count(what: string): number {
-    this.#counts ??= new Map();
     const count = this.#counts.get(what) ?? 0;
     this.#counts.set(what, count + 1);
     return count;

@@ -21,8 +21,8 @@ interface SessionHost {
 }
 
 /**
- * The session as a run's agent sees it. `scope` is the agent's. In a durable run each access is a step: another run may have changed the
- * session before this one is re-entered, and a replay has to return the same values.
+ * The session as a run's agent sees it. `scope` is the agent's. In a durable run each access is a step, because another run
+ * may change the session before this one is re-entered, and a replay has to return the same values.
  */
 export function createAgentSession(
   sessions: Sessions,

@@ -106,7 +106,7 @@ export class Steps {
     });
   }
 
-  /** The run is over or cancelled: steps that the agent has not unsubscribed from end with the reason, and their work stops. */
+  /** The run is over or cancelled: the open steps end with the reason, and their work stops. */
   end(reason: Error, onTeardownError: (error: unknown) => void): void {
     for (const end of [...this.#open]) guarded(() => end(reason), onTeardownError);
   }
@@ -117,7 +117,7 @@ export class Steps {
     const name = JSON.stringify(step);
     const inside = scope.step === undefined ? '' : ',"inside":true';
     const continued = before.length > 0 && again !== undefined;
-    /** The values that the agent has from an earlier execution, until the work has repeated them, or has differed. */
+    /** The values that the agent has from an earlier execution, until the work has repeated them or differs from them. */
     let known = continued ? [] : before;
     /** Those that the work has repeated so far. */
     let repeated: Emitted<T>[] = [];
@@ -136,7 +136,7 @@ export class Steps {
       const body = journaledError(error);
       put({ step, error: body }, `"error":${JSON.stringify(body)}`);
     };
-    /** The work says something else than before: a model does. The agent gets all that it says now. */
+    /** The work emits other values than before, as a model does. The agent gets all of them. */
     const restart = (): void => {
       put({ step, restarted: true }, '"restarted":true');
       known = [];

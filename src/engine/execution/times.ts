@@ -47,8 +47,8 @@ export class RunTimes {
   }
 
   /**
-   * The time without progress, as seen by the calls of this method. A call adds `sweepInterval` at most, the time between
-   * two of them: while the process is paused, or busy with other runs, no run can make progress.
+   * The time without progress, as seen by the calls of this method. A call adds `sweepInterval` at most, the time between two
+   * calls. A process that was paused, or busy with other runs, has kept the run from making progress for longer.
    */
   idleFor({ sweepInterval }: Limits): number {
     const { progress } = this.#recorder;

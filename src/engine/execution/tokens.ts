@@ -1,36 +1,35 @@
-import { fail as failure } from '../../core/errors.ts';
+import { fail } from '../../core/errors.ts';
 import { addUsage } from '../../core/usage.ts';
 import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
+import type { ExecutionServices } from './host.ts';
 import type { Recorder } from './recorder.ts';
-
-interface TokenOptions {
-  /** Tokens that the agent may report; 0 for any number. */
-  readonly most: number;
-  /** Is told of the tokens that a run has used until it awaits. */
-  readonly onUsed: (owner: string | null, tokens: number) => void;
-  /** Ends the run. */
-  readonly fail: (error: unknown) => void;
-}
 
 /** The tokens of an execution: those that its agent reports, or else its parts. */
 export class RunTokens {
   readonly #recorder: Recorder;
-  readonly #options: TokenOptions;
+  readonly #services: Pick<ExecutionServices, 'limits' | 'onTokens'>;
+  readonly #fail: (error: unknown) => void;
   #usage: RunUsage | undefined;
   /** Until the last await. */
   #usedBefore = 0;
   #partsBefore = 0;
 
-  constructor(recorder: Recorder, options: TokenOptions) {
+  /** `fail` ends the run. */
+  constructor(
+    recorder: Recorder,
+    services: Pick<ExecutionServices, 'limits' | 'onTokens'>,
+    fail: (error: unknown) => void,
+  ) {
     this.#recorder = recorder;
-    this.#options = options;
+    this.#services = services;
+    this.#fail = fail;
   }
 
   readonly add = (used: RunUsage): void => {
     this.#usage = addUsage(this.#usage, used);
-    const { most, fail } = this.#options;
+    const { tokens: most } = this.#services.limits;
     const { tokens } = this.#usage;
-    if (most > 0 && tokens > most) fail(failure('token_limit', most, tokens));
+    if (most > 0 && tokens > most) this.#fail(fail('token_limit', most, tokens));
   };
 
   /** What the agent has reported, for the events that settle the run. */
@@ -52,7 +51,7 @@ export class RunTokens {
   onStatusChange(status: RunStatus): void {
     if (status !== 'awaiting') return;
     // In a replay, the execution that asked the question has counted them.
-    if (this.#recorder.replay === undefined) this.#options.onUsed(this.#recorder.log.row.owner, this.sinceAwait);
+    if (this.#recorder.replay === undefined) this.#services.onTokens(this.#recorder.log.row.owner, this.sinceAwait);
     this.#usedBefore = this.#usage?.tokens ?? 0;
     this.#partsBefore = this.#recorder.parts;
   }

@@ -23,9 +23,9 @@ export const isCheckpoint = ({ resource_id, run_id }: Resource): boolean =>
   run_id !== null && resource_id === idOf(run_id);
 
 /**
- * The checkpoint of a run: its Run as of the last event, which is stored beside the log when the run comes to rest, so that
- * readers do not fold the log from its first event. A log only grows, so a checkpoint is never wrong, only old. It replaces
- * the run's earlier one, and is deleted with the run. Undefined for a short log, and for a long output.
+ * The checkpoint of a run: its Run as of the last event. It is stored beside the log when the run comes to rest, so that
+ * readers do not fold the log from its first event. A log only grows, so a checkpoint is never wrong, only old. A new
+ * checkpoint replaces the earlier one, and is deleted with the run. Undefined for a short log, and for a long output.
  */
 export function checkpointOf({ run_id, session_id, last }: RunRow, run: Run): Resource | undefined {
   if (last < longLog || charsOf(run) > maxChars) return undefined;

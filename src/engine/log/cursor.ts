@@ -42,9 +42,8 @@ const noBatches: readonly Batch[] = [];
 /**
  * A reader's position in a log. History and live events take the same path: the cursor reads what is durable after its
  * position, from the log's tail or from the store. When there is nothing, it calls the reader back once the log has
- * grown. Nothing is queued for a reader, so a slow reader costs no memory. It uses callbacks because most of a server's
- * work is to pass on a token as soon as it is durable, and one promise for each token costs as much as the token's
- * frame.
+ * grown. Nothing is queued for a reader, so a slow reader takes no memory. It uses callbacks, because a promise for each
+ * token would take as long as the rest of the way of a token.
  */
 export class Cursor implements Reader {
   /** Whether the run was final when the cursor was made. */
@@ -230,7 +229,7 @@ export class Cursor implements Reader {
   #take(batch: Batch, { durable, snapshot }: Source): Batch {
     const fresh = sliceOf(batch, this.#after, Math.min(this.#end, durable));
     this.#after = lastIdOf(fresh);
-    // Asked first: to search a line, V8 has to join its pieces.
+    // First, because the search of a line is slow.
     const mayEnd = this.#untilSettled && this.#after <= snapshot;
     if (mayEnd && isSettling(fresh.lines.at(-1))) this.close();
     return fresh;
@@ -287,7 +286,7 @@ export class Cursor implements Reader {
     let unsubscribe: (() => void) | undefined;
     const again = (error: unknown): boolean => {
       if (!isUnavailable(error) || this.#runs.stopping) return false;
-      // Only now: most reads succeed, and to listen for changes of a run costs more than to read a page from memory.
+      // Only after a failure: most reads succeed.
       unsubscribe ??= this.#runs.onChange(this.#source.run_id, () => delay.end());
       return true;
     };
@@ -309,8 +308,8 @@ export class Cursor implements Reader {
 }
 
 /**
- * A batch of the store, cut so that an event that settles the run is the last of its batch, as it is in memory. There no
- * line is searched: V8 has to join the pieces of each first, a twentieth of the cost of a token.
+ * A batch of the store, cut so that an event that settles the run is the last of its batch. In memory, the log cuts its
+ * batches like that, so that no line has to be searched.
  */
 function settlingLast(batch: Batch): Batch[] {
   const { first, lines } = batch;

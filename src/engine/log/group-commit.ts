@@ -186,8 +186,7 @@ export class GroupCommit {
   readonly #atEndOfTurn = (): void => void setImmediate(this.#run);
 
   /**
-   * Commits everything that is pending. Never rejects: each log receives its own errors. One promise for the round and one
-   * of the store, because each turn of the event loop comes here while tokens are streamed.
+   * Commits everything that is pending. Never rejects: each log receives its own errors.
    */
   async #commitRound(): Promise<void> {
     this.#urgent = false;
@@ -197,7 +196,7 @@ export class GroupCommit {
         this.#failed.push(...groups);
         continue;
       }
-      const writes = writesOf(groups);
+      const writes = groups.flatMap((group) => group.writes);
       const began = performance.now();
       this.#lastBegan = began;
       this.#busySince ??= began;
@@ -236,24 +235,19 @@ export class GroupCommit {
   }
 
   /** Cuts the groups of a round into commits; most rounds are one commit. */
-  #cut(groups: readonly WriteGroup[]): readonly (readonly WriteGroup[])[] {
+  #cut(groups: readonly WriteGroup[]): WriteGroup[][] {
     const single = this.#rounds >= maxCombinedRounds;
-    const commits: (readonly WriteGroup[])[] = [];
-    let begin = 0;
-    let end = 0;
-    let writes = 0;
-    let chars = 0;
+    const commits: WriteGroup[][] = [];
+    let [current, writes, chars]: [WriteGroup[], number, number] = [[], 0, 0];
     for (const group of groups) {
-      end += 1;
+      current.push(group);
       writes += group.writes.length;
       chars += group.chars;
       if (!single && writes < maxCommitWrites && chars < maxCommitChars) continue;
-      commits.push(groups.slice(begin, end));
-      begin = end;
-      writes = 0;
-      chars = 0;
+      commits.push(current);
+      [current, writes, chars] = [[], 0, 0];
     }
-    if (begin < end) commits.push(begin === 0 ? groups : groups.slice(begin));
+    if (current.length > 0) commits.push(current);
     return commits;
   }
 
@@ -321,15 +315,6 @@ export class GroupCommit {
     this.#failed = this.#failed.filter((group) => !late.includes(group));
     for (const { log } of late) log.onCommitFailed(this.#lastError);
   }
-}
-
-// With loops: `flatMap` takes 120 ns more for each group, in each turn in which tokens are streamed.
-function writesOf(groups: readonly WriteGroup[]): readonly Write[] {
-  const first = groups[0];
-  if (groups.length === 1 && first !== undefined) return first.writes;
-  const all: Write[] = [];
-  for (const { writes } of groups) for (const write of writes) all.push(write);
-  return all;
 }
 
 function groupOf(log: UncommittedLog): WriteGroup {

@@ -47,10 +47,10 @@ interface Waiter {
 
 type Callback = () => void;
 
-/** Characters of one write that no model says within the interval of commits: its run would only wait. */
+/** Characters of one write that a model does not emit within the interval of commits. Such a write does not wait for it. */
 const burst = 4 * 1024;
 
-/** For any list that is empty, as `append` adds to none: three lists for each token otherwise. */
+/** Stands for any empty list: `append` replaces it. */
 const none: never[] = [];
 
 /**
@@ -62,10 +62,7 @@ export class RunLog implements UncommittedLog, Source {
   readonly #commits: GroupCommit;
   #closeListeners: Callback[] = none;
   #statusListeners: Callback[] = none;
-  /**
-   * The row after everything appended. Changed in place: a copy for each token would cost more than all other work for
-   * it.
-   */
+  /** The row after everything appended. Changed in place, because a copy for each token would be slow. */
   readonly #row: Mutable<RunRow>;
   /** The row of the last sealed write. */
   #written: WrittenRow;
@@ -162,8 +159,8 @@ export class RunLog implements UncommittedLog, Source {
   }
 
   /**
-   * Appends the JSON of the next event. With a run event comes the row's new status and its times. All events but a message's
-   * parts are for `hurry`.
+   * Appends the JSON of the next event. `run` has what a run event changes in the row. The caller of an event that is no part
+   * of a message also calls `hurry`.
    */
   append(line: string, run?: Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'>): void {
     if (this.#outcome !== undefined) return;
@@ -210,7 +207,7 @@ export class RunLog implements UncommittedLog, Source {
     const draft = this.#openWrite();
     addExtras(draft, extras);
     if (extras.node !== undefined) this.#changed = true;
-    // Until the commit: a state that a later one of the same write replaces counts as well.
+    // A state counts until the commit, also where a later state of the same write replaces it.
     if (extras.resources !== undefined) for (const { body } of extras.resources) this.#pendingChars += body.length;
     if (extras.journal === undefined) {
       this.#commits.hurry();
@@ -374,8 +371,8 @@ export class RunLog implements UncommittedLog, Source {
   }
 
   // A write ends with the event that settles the run, so that no reader has to search a batch for it. A long event, of
-  // `chars`, begins another one: the events before it must not be read, and kept, together with it. Data that is attached
-  // stays in one write with the next event, however long that is.
+  // `chars`, begins another write, so that a reader of the events before it does not load it. Data that is attached stays in
+  // one write with the next event, however long that event is.
   #openWrite(chars = 0): PendingWrite {
     const current = this.#pending.at(-1);
     if (current !== undefined && current.complete !== true && current.chars < fullChars) {
@@ -383,7 +380,6 @@ export class RunLog implements UncommittedLog, Source {
       if (!isApart) return current;
     }
     this.#seal();
-    // With all fields that most writes have: V8 would allocate room for a later one apart.
     const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: none, grown: false, chars: 0 };
     this.#pending = append(this.#pending, draft);
     if (this.#pending.length === 1 && this.#toRecommit.length === 0) this.#commits.schedule(this);
@@ -406,8 +402,8 @@ function callAll(callbacks: readonly Callback[]): void {
 }
 
 /**
- * Adds the data that a write keeps beside its events. Lists grow in place, so that thousands of journal entries in
- * one turn cost linear time. Of the other fields, the last value counts.
+ * Adds the data that a write keeps beside its events. Lists grow in place: one turn may add thousands of journal entries. Of
+ * the other fields, the last value counts.
  */
 function addExtras(draft: PendingWrite, { resources, history, state, ended, journal, key, node }: Extras): void {
   // A state that is replaced within the same write is never read, and no store would remove its resource.

@@ -4,9 +4,8 @@ import type { Cursor } from './cursor.ts';
 
 /**
  * The run stream: the Observable of a run's numbered events, history first, then live. It is cold: each subscription
- * has a cursor of its own, and unsubscribing closes that cursor. It is also an async iterable, which reads the next
- * batch on demand. Writers on the hot path use the cursor itself, which needs no promises. It emits batches, because
- * events that were committed together are sent together.
+ * has a cursor of its own, and unsubscribing closes that cursor. It is also an async iterable, which reads the next batch on
+ * demand. It emits batches, because events that were committed together are sent together.
  */
 export class RunStream extends Observable<Batch> implements AsyncIterable<Batch> {
   readonly #open: () => Cursor;

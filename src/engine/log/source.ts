@@ -1,6 +1,6 @@
 import type { Batch, RunRow } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
-import type { Reader } from './tail.ts';
+import type { Tail } from './tail.ts';
 
 /** Where a cursor reads: the log of a live run, or the store for a run that this process does not execute. */
 export interface Source {
@@ -22,10 +22,7 @@ export interface Source {
 }
 
 /** The readers that a log wakes when it has grown or ended. */
-export interface Readers {
-  add(reader: Reader): void;
-  remove(reader: Reader): void;
-}
+export type Readers = Pick<Tail, 'add' | 'remove'>;
 
 /** How a cursor finds the run that it reads. */
 export interface RunFinder {

@@ -92,7 +92,7 @@ export async function summaryOf(store: Store, row: RunRow): Promise<RunSummary> 
   }
 }
 
-/** What a Run as clients read it says of being parked. The events of its log say nothing of it. */
+/** The field `parked` of a Run as clients read it. No event of the log has it. */
 export const parkedOf = ({ parked, rests_at }: RunRow): { parked?: Parked } =>
   parked === null || rests_at === null ? {} : { parked: { reason: parked, at: rests_at } };
 

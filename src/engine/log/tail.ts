@@ -3,8 +3,8 @@ import { charsOf } from '../../core/lines.ts';
 import type { Batch } from '../../core/ports/run-store.ts';
 
 /**
- * A batch of a live log, with a place for what its readers share, which `readBatch` puts there. The place is made with the
- * object, because V8 would allocate a later one apart.
+ * A batch of a live log, with a field for what its readers share, which `readBatch` sets. The field is made with the object,
+ * because V8 would allocate a later one apart.
  */
 export function liveBatch(first: number, lines: readonly string[]): Batch {
   const batch = { first, lines, projected: undefined };
@@ -33,13 +33,11 @@ const maxUnreadChars = 4 * 1024;
 
 /**
  * The newest batches of a live log, and its readers. Readers that keep up never read from the store; all others do.
- * Batches that every reader has are dropped at once. V8 would promote them to the old generation, where collecting one
- * costs twice as much.
+ * Batches that every reader has are dropped at once, while they are cheap to collect.
  */
 export class Tail {
   #batches: Batch[] = [];
   #chars = 0;
-  /** A list: an event emitter would be six objects for each run. */
   #readers: Reader[] = [];
 
   /** From now on the reader is woken. It has to read once by itself: earlier commits do not wake it. */

@@ -147,8 +147,8 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * Resolves to the name of a run's agent, where the run passes. Any other run is read from the store, and rejected as if it
-   * were not there: an answer that came sooner would tell that it is.
+   * Resolves to the name of a run's agent, where the run is allowed. Any other run is read from the store, and is unknown to the
+   * caller. An answer without that read would come sooner, and so tell that the run exists.
    * @throws as `row`
    */
   async check(run_id: string, isAllowed: RunTest): Promise<string> {
@@ -217,7 +217,7 @@ export class ActiveRuns implements RunFinder {
     };
   }
 
-  /** A run was written to, in this or another process. Fences its execution here if that did not write. */
+  /** A run was written to, in this or another process. Fences the execution here if another one has written. */
   onWritten({ run_id, epoch, last, changed }: Written): void {
     const log = this.#executions.get(run_id)?.log;
     if (log === undefined) this.#notify(run_id);
@@ -250,8 +250,8 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * Releases a durable run from memory; its readers go on when it is re-entered. With `rests`, it only awaits or sleeps: no
-   * node has to execute it until a reply comes, or until it is due.
+   * Releases a durable run from memory. Its readers go on when the run is re-entered. With `rests`, the run only awaits or
+   * sleeps: no node has to execute it until a reply comes, or until it is due.
    */
   async release(execution: Execution, rests = false): Promise<void> {
     const { log, wakesAt } = execution;
@@ -296,7 +296,7 @@ export class ActiveRuns implements RunFinder {
     else this.#notify(run_id);
   }
 
-  /** Whether a run that another process has written to goes on there; it may also be cancelled, or have been. */
+  /** Whether a run goes on in the process that has written to it. Otherwise it has ended, or is cancelled. */
   async #isOpen(run_id: string): Promise<boolean> {
     try {
       const row = await this.#store.run(run_id);
@@ -324,14 +324,14 @@ export class ActiveRuns implements RunFinder {
 
   /** Notifies the readers of a run that is not in memory here. */
   #notify(run_id: string): void {
-    // Emitting an event without listeners costs 1.5 µs: V8 keeps every name that was ever looked up.
+    // V8 keeps each name that was ever looked up, also of runs without listeners.
     if (this.#listenerCount > 0) this.#changes.emit(run_id);
   }
 
   /**
-   * Stops all runs within `shutdownGrace`. A durable run begins no more work, and is released for the next process when its
-   * steps have ended, at the latest after that time. Other runs fail then. It waits for a store that fails no longer than a
-   * request does.
+   * Stops all runs within `shutdownGrace`. A durable run begins no more work. It is released for the next process when its
+   * steps have ended, at the latest after that time. Other runs fail after that time. A store that fails is waited for as long
+   * as by a request.
    */
   async stop(): Promise<void> {
     this.#state = 'stopping';

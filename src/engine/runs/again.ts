@@ -25,9 +25,9 @@ import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
 
 /**
- * Makes a run that repeats another one up to an event, and then goes on live. Its log begins with the events of the other
- * one, and its journal with what the agent had got when it emitted the last of them. So it is entered like a run whose process
- * died at that moment: no step is done again whose value is in the journal. It has a session of its own.
+ * Makes a run that repeats a source run up to an event, and then goes on live. Its log begins with the events of the source
+ * up to that event. Its journal begins with what the agent had received until then. So the new run is entered like a run whose
+ * process died at that moment: a step whose value is in the journal is not done again. The new run has a session of its own.
  * @throws RivuletError `run_unknown`, `agent_unknown`, `owner_differs`, `not_repeatable`, `validation_failed`,
  * `content_type_refused`, `log_removed`, `log_damaged`, `idempotency_key_reused`, `too_busy`, `store_failed`, `store_unavailable`
  */
@@ -38,10 +38,7 @@ export async function runAgain(
   runOptions: RunOptions,
 ): Promise<AcceptedRun> {
   const { idempotency_key, principal } = runOptions;
-  const key =
-    idempotency_key === undefined
-      ? undefined
-      : idempotentRequest(`again ${run_id}`, principal, idempotency_key, { after });
+  const key = idempotentRequest(`again ${run_id}`, principal, idempotency_key, { after });
   return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
@@ -93,8 +90,8 @@ interface Recorded {
 const nothing: Recorded = { events: [], journal: [] };
 
 /**
- * What a run had recorded when it appended an event. Up to its final event: what it had recorded before it ended, so that the
- * agent comes to its end again. A cancel, and all that followed from it, is left out.
+ * What a run had recorded when it appended an event. The final event is left out, so that the agent comes to its end again. A
+ * cancel, and all that followed from it, is left out as well.
  */
 async function recordedUntil({ store }: RunServices, source: RunRow, after: number): Promise<Recorded> {
   const { run_id, status, last } = source;
@@ -132,8 +129,8 @@ const marksIn = (journal: readonly JournalEntry[]): HistoryMark[] =>
 const historyStep = /(^| )session\.history#\d+$/;
 
 /**
- * Appends what is repeated to the log of the new run, each line of the journal after the event that it follows: where the log
- * becomes several writes, each of them is as a crash would leave it. Returns the Run.
+ * Appends what is repeated to the log of the new run, each line of the journal after the event that it follows. The log may
+ * become several writes, and a crash may come between them. Returns the Run.
  */
 function write(
   log: RunLog,
@@ -181,7 +178,7 @@ const changeOf = (
   due: await_request?.expires_at ?? null,
 });
 
-/** Without the time that the first run has worked: the limit of time is for the new one alone. */
+/** Without the time that the source has worked: the new run has its own limit of time. */
 function attach(log: RunLog, entry: JournalEntry | undefined): void {
   if (entry === undefined) return;
   const { ms: _, ...rest } = entry;

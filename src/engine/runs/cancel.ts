@@ -7,9 +7,10 @@ import type { Run } from '../../schema/run.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
 import { cancelEntry, journalOf } from '../log/journal.ts';
 import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
-import { forwardCancel, isWritten, whenMoved } from './forward.ts';
+import { forwardCancel, whenMoved } from './forward.ts';
 import { askedOf } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
+import { changeStored } from './stored-write.ts';
 
 /** Attempts to cancel a run in the store while another process writes to it. */
 const maxAttempts = 100;
@@ -20,10 +21,9 @@ const maxWait = 5_000;
 
 /**
  * Cancels a run; returns its Run as JSON, with the status `cancelling`. An execution gives its agent time to stop, in this
- * process or on another node. Any other run is ended in the store, by one write that raises its epoch, so that a node that
- * is about to execute it is fenced. A parked run ends at once as well, and its agent cleans up nothing. With the id of a
- * question, only while the run awaits the reply to that question, or is cancelled already. The first cancel of a run gives it
- * its reason.
+ * process or on another node. Any other run ends in the store at once. So does a parked run, whose agent cleans up nothing.
+ * With the id of a question, the run is cancelled only while it awaits the reply to that question. The first cancel of a run
+ * gives it its reason.
  * @throws RivuletError `run_unknown`, `log_removed`, `already_final`, `conflict`, `stopping`, `store_failed`,
  * `store_unavailable`; with a question also `not_awaiting`, `question_mismatch`
  */
@@ -45,7 +45,7 @@ export async function cancelRun(
       execution.cancel(reason);
       return execution.replaying ? undefined : JSON.stringify(execution.run);
     });
-    // Otherwise the log is fenced or failed, and the run has to be cancelled in the store, whatever its events said here.
+    // Otherwise the log is fenced or failed, its events count for nothing, and the run is cancelled in the store.
     if (await active.whenDurable(execution)) {
       if (answer instanceof RivuletError) throw answer;
       return answer ?? active.json(run_id);
@@ -55,9 +55,9 @@ export async function cancelRun(
 }
 
 /**
- * Cancels several runs of a session, oldest first in the list. The newest of those that are queued is the first, because
- * the end of an older run would start the next one of them. Then all others are cancelled at once: the node of each may
- * have died, and a cancel waits for it. Errors of runs that end meanwhile are ignored.
+ * Cancels several runs of a session, which are listed oldest first. Queued runs are cancelled first, from the newest to the
+ * oldest, because the end of a run would start the next queued one. Then all others are cancelled at once, because each
+ * cancel may wait for a node that has died. Errors of runs that end meanwhile are ignored.
  */
 export async function cancelAll(services: RunServices, rows: readonly RunRow[]): Promise<void> {
   const open = rows.filter(({ status }) => status !== 'cancelling').toReversed();
@@ -88,8 +88,8 @@ export async function endAll(services: RunServices, unfinished: () => Promise<re
 }
 
 /**
- * Cancels a run through the store. A node that executes the run is asked to cancel it. Where that node does not answer, the
- * store fences it, and the run ends when the lease of that node is gone: until then its agent may work.
+ * Cancels a run through the store. A node that executes the run is asked to cancel it. Where that node does not answer, a
+ * write fences it, and the run ends when the lease of that node has ended. Until then, the agent may work.
  */
 async function cancelStored(
   services: RunServices,
@@ -147,19 +147,10 @@ function cancellingOf(run: Run): string {
  * agent clean up; see `Executor`. Returns false if the run was written to meanwhile.
  * @throws RivuletError `store_failed`, `store_unavailable`
  */
-async function commitCancelling(services: RunServices, row: RunRow, reason: string | undefined): Promise<boolean> {
-  const { commits, executions, active, offers } = services;
-  const { run_id, epoch, last } = row;
-  const status_at = executions.now();
-  const next: RunRow = { ...row, epoch: epoch + 1, status: 'cancelling', status_at, due: null, rests_at: null };
-  const write: Write = { row: next, from: epoch, expect: last, lines: [], node: null };
+function commitCancelling(services: RunServices, row: RunRow, reason: string | undefined): Promise<boolean> {
+  const change = { status: 'cancelling', status_at: services.executions.now(), due: null, rests_at: null } as const;
   const isJournaled = row.tier === 'durable' || reason !== undefined;
-  const journaled = isJournaled ? { ...write, journal: [cancelEntry(last, reason)] } : write;
-  const outcome = await commits.of(journaled.row.run_id).commitOne(journaled, () => {
-    active.onWritten(next);
-    offers.offer(run_id);
-  });
-  return isWritten(services, run_id, outcome);
+  return changeStored(services, row, change, isJournaled ? { journal: [cancelEntry(row.last, reason)] } : {});
 }
 
 /** @throws RivuletError `not_awaiting`, `question_mismatch` where a run that is not cancelled awaits no reply to this question */
@@ -197,9 +188,9 @@ async function historyExtras({ store, executions }: RunServices, { row }: Write,
 }
 
 /**
- * Writes the end of a run. The final event and the session's history repeat the output, and what was asked and replied: where
- * the store can never take that, the run ends without it, and the events before have it. Where the store takes no webhook of the end either,
- * the run loses its targets. Returns false if the run was written to meanwhile.
+ * Writes the end of a run. The final event and the session's history repeat the output, the questions and the replies. Where
+ * the store can never take that write, the run ends without them: the events before have them. Where the store does not take
+ * the webhooks of the end either, the run loses its targets. Returns false if the run was written to meanwhile.
  * @throws RivuletError `store_failed` where the store takes no end, `store_unavailable`
  */
 async function commitEnd(services: RunServices, row: RunRow, run: Run, error?: ErrorBody): Promise<boolean> {

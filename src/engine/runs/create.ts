@@ -16,6 +16,7 @@ import type { Place } from '../dispatch/dispatcher.ts';
 import { Execution } from '../execution/execution.ts';
 import { newIdBeside, newIdWhere, passId } from '../ids.ts';
 import { RunLog } from '../log/run-log.ts';
+import { pages } from '../store/pages.ts';
 import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store/store-calls.ts';
 import { cancelAll, cancelRun } from './cancel.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
@@ -29,13 +30,13 @@ const maxAttempts = 10;
 export interface RunOptions {
   readonly idempotency_key?: string;
   /**
-   * What the key names. Default: a creation of a run, or a reply to the run. A protocol that has one kind of request for
-   * both has a scope of its own, in which it also finds the run again.
+   * The scope of the key. Default: that of requests which create a run, or of replies to the run. A protocol that has one
+   * kind of request for both names a scope of its own, in which it also finds the run again.
    */
   readonly key_scope?: string;
   /**
-   * Whether the key stands for the same request only until its run is final, and another request may take it at once.
-   * Default: it stands for its request for as long as keys are kept.
+   * Whether another request may take the key as soon as the run is final. Default: the key stands for its request for as long
+   * as keys are kept.
    */
   readonly key_while_open?: boolean;
   /** Whether the client has events of what an earlier request with the key has begun: this one begins nothing. */
@@ -53,7 +54,7 @@ export interface RunOptions {
   /** The trace context of the request. */
   readonly trace?: TraceHeaders;
   /**
-   * Done before a run is stored, when its request is good and its session admits it; not again for a repeated request.
+   * Called before a run is stored, once its request is valid and its session admits it. Not called for a repeated request.
    * `cancels`: the request asks to cancel what it replaces, with its `if_busy` or its `on_disconnect`.
    */
   readonly prepare?: (cancels: boolean) => Promise<void>;
@@ -97,10 +98,8 @@ export async function createRun(
   runOptions: RunOptions,
 ): Promise<AcceptedRun> {
   const { idempotency_key, key_scope = 'runs', key_while_open, principal } = runOptions;
-  const key =
-    idempotency_key === undefined
-      ? undefined
-      : idempotentRequest(key_scope, principal, idempotency_key, { ...request, ...runOptions.request }, key_while_open);
+  const body = { ...request, ...runOptions.request };
+  const key = idempotentRequest(key_scope, principal, idempotency_key, body, key_while_open);
   return services.idempotency.deduplicate(
     key,
     async ({ run_id, after }) => {
@@ -171,32 +170,51 @@ async function passNewest({ store }: RunServices, session_id: string): Promise<v
   if (newest !== undefined) passId(newest.run_id);
 }
 
-async function storeRun(services: RunServices, plan: Plan, { queued, when }: Admission): Promise<AcceptedRun> {
+/** A run that is being written for the first time. */
+interface WrittenRun {
+  readonly row: RunRow;
+  /** The Run as JSON. */
+  readonly run: string;
+  readonly durable: Promise<void>;
+}
+
+async function storeRun(services: RunServices, plan: Plan, admission: Admission): Promise<AcceptedRun> {
+  const place = admission.queued ? undefined : services.dispatcher.reserve();
+  let written: WrittenRun;
+  try {
+    written = writeRun(services, plan, admission, place !== undefined);
+  } catch (error) {
+    place?.drop();
+    throw error;
+  }
+  const { row, run, durable } = written;
+  await startWhenDurable(services, plan, row, durable, place);
+  return { run_id: row.run_id, run, after: 0 };
+}
+
+/** Writes a new run. With a place, its execution is made as well. Otherwise the process that executes it reads it from the store. */
+function writeRun(services: RunServices, plan: Plan, { queued, when }: Admission, hasPlace: boolean): WrittenRun {
   const { commits, executions, active, dispatcher } = services;
   const { agent, now, key, descriptor } = plan;
-  const place = queued ? undefined : dispatcher.reserve();
   const { request } = plan.runOptions;
   const input: RunInput = request === undefined ? plan.input : { messages: plan.input, request };
-  const row = newRow(plan, queued, place === undefined ? undefined : dispatcher.node);
+  const node = hasPlace ? dispatcher.node : undefined;
+  const row = newRow(plan, queued, node);
   const log = new RunLog(commits.of(row.run_id), row, when === undefined ? { input } : { input, when });
   if (descriptor !== undefined) log.attach(executions.sessions.descriptorExtras(descriptor, row));
   if (key !== undefined) log.attach(services.idempotency.keyExtras(key, row.run_id, 0, now));
-  const run = newRun(row);
-  if (place === undefined) {
-    // The process that executes the run later reads it from the store.
-    const line = encode({ type: 'run.created', run });
-    log.append(line, { status: 'created', status_at: now, finished_at: null, due: null });
-    await startWhenDurable(services, plan, row, log.flushed());
-    return { run_id: row.run_id, run: runInside(line), after: 0 };
+  if (node !== undefined) log.attach({ node });
+  if (hasPlace) {
+    const execution = new Execution(agent, newRun(row), input, log, executions);
+    const run = runInside(execution.recordCreation());
+    return { row, run, durable: active.add(execution) };
   }
-  if (dispatcher.node !== undefined) log.attach({ node: dispatcher.node });
-  const execution = new Execution(agent, run, input, log, executions);
-  const created = runInside(execution.recordCreation());
-  await startWhenDurable(services, plan, row, active.add(execution), place);
-  return { run_id: row.run_id, run: created, after: 0 };
+  const line = encode({ type: 'run.created', run: newRun(row) });
+  log.append(line, { status: 'created', status_at: now, finished_at: null, due: null });
+  return { row, run: runInside(line), durable: log.flushed() };
 }
 
-/** The store may take the write of a create that was answered with an error, also after a crash of this process. */
+/** A write that was answered with `store_unavailable` may still be taken by the store, also after a crash of this process. */
 const mayExist = 'the run may have been created, and a request with an Idempotency-Key finds it when it is repeated';
 
 /**
@@ -249,17 +267,12 @@ export async function startWhenDurable(
 /** Cancels the session's runs that were created before this one, and that its principal may see. */
 async function cancelOlder(services: RunServices, { session_id, run_id, principal }: RunRow): Promise<void> {
   const by: Principal = principal === null ? operator : JSON.parse(principal);
-  const page = 100;
   const older: RunRow[] = [];
-  for (let more = true, after = ''; more; after = older.at(-1)?.run_id ?? '') {
-    const rows = (await services.store.unfinished(session_id, after, page)).filter((row) => row.run_id < run_id);
-    older.push(...rows);
-    more = rows.length === page;
-  }
-  await cancelAll(
-    services,
-    older.filter(({ agent_name }) => mayUseAgent(by, agent_name)),
-  );
+  const read = async (after: RunRow | undefined, size: number) =>
+    (await services.store.unfinished(session_id, after?.run_id ?? '', size)).filter((row) => row.run_id < run_id);
+  for await (const rows of pages(100, read))
+    older.push(...rows.filter(({ agent_name }) => mayUseAgent(by, agent_name)));
+  await cancelAll(services, older);
 }
 
 /**
@@ -340,15 +353,8 @@ export const newRow = (
   snapshot: 0,
 });
 
-/** The JSON of principals: that of a key is the same for all of its runs. */
-const principals = new WeakMap<Principal, string>();
-
-function storedPrincipal(principal: Principal | undefined): string | null {
-  if (principal === undefined || principal.kind === 'anonymous') return null;
-  const text = principals.get(principal) ?? JSON.stringify(principal);
-  principals.set(principal, text);
-  return text;
-}
+const storedPrincipal = (principal: Principal | undefined): string | null =>
+  principal === undefined || principal.kind === 'anonymous' ? null : JSON.stringify(principal);
 
 /** The Run of a new row. */
 export const newRun = ({ run_id, agent_name, session_id, created_at }: RunRow): Run => ({

@@ -14,6 +14,7 @@ import { journalOf } from '../log/journal.ts';
 import { RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import { eachPart } from '../store/each-part.ts';
+import { pages } from '../store/pages.ts';
 import { retryUntilAvailable } from '../store/store-calls.ts';
 import { endStoredRun } from './cancel.ts';
 import { acceptWhenLive } from './forward.ts';
@@ -32,7 +33,7 @@ export class Executor {
   readonly #entering = new Map<string, Promise<void>>();
   /** Runs whose agent is not here, each of which is in the log: other nodes may offer them many times. */
   readonly #warnedOf = new LRUCache<string, true>({ max: 1_000 });
-  readonly #suspects: Suspects;
+  readonly suspects: Suspects;
   /** Called when a run leaves this process. */
   readonly #leaving = new Map<string, () => void>();
   /** Runs that were re-entered since the last report of their number, and the last one of them. */
@@ -44,9 +45,7 @@ export class Executor {
     active.events.on('failed', (log) => this.#onFailed(log));
     active.events.on('removed', ({ log }) => this.#leaving.get(log.run_id)?.());
     active.events.on('status', ({ log }) => log.row.status === 'awaiting' && dispatcher.onRest());
-    this.#suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) =>
-      this.#enter(run_id),
-    );
+    this.suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) => this.#enter(run_id));
   }
 
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
@@ -57,12 +56,12 @@ export class Executor {
       await this.#enter(run_id);
       if (dispatcher.shared) {
         dispatcher.onRest();
-        await this.#suspects.whenAdmitted(run_id);
+        await this.suspects.whenAdmitted(run_id);
         await this.#entering.get(run_id);
       }
       live = this.#liveExecution(run_id);
     }
-    // Created by this process: its execution is in memory already. That of an entry has been started.
+    // This process has created the run. An entry starts its own execution.
     if (live !== undefined) {
       offers.forget(run_id);
       await this.#start(live);
@@ -77,7 +76,7 @@ export class Executor {
   };
 
   /** How many of the runs that are executed here take no slot: they await, or wait for their turn. */
-  readonly resting = (): number => this.#services.active.awaiting + this.#suspects.resting;
+  readonly resting = (): number => this.#services.active.awaiting + this.suspects.resting;
 
   async #left(run_id: string): Promise<void> {
     await new Promise<void>((resolve) => this.#leaving.set(run_id, resolve));
@@ -96,15 +95,14 @@ export class Executor {
    */
   async recover(onLeft: (row: RunRow) => void): Promise<void> {
     const { store, active, executions } = this.#services;
-    for (let after = ''; ; ) {
-      const rows = await retryUntilAvailable(executions.limits.storeTimeout, async () =>
-        active.stopping ? [] : store.unfinished(undefined, after, page),
+    const read = (after?: RunRow) =>
+      retryUntilAvailable(executions.limits.storeTimeout, async () =>
+        active.stopping ? [] : store.unfinished(undefined, after?.run_id ?? '', page),
       );
-      // First of all, while the rows are as they are in the store: clients may come and go while the runs are entered.
+    for await (const rows of pages(page, read)) {
+      // Before any run is entered, because clients may connect meanwhile, which changes the rows.
       for (const row of rows) onLeft(row);
       for (const row of rows) if (row.rests_at === null) await this.#enter(row.run_id);
-      after = rows.at(-1)?.run_id ?? after;
-      if (rows.length < page) return;
     }
   }
 
@@ -117,19 +115,18 @@ export class Executor {
   }
 
   async #retryParkedOf(part: number, since: string): Promise<void> {
-    const { store, active, dispatcher, executions, offers } = this.#services;
-    for (let before: string | undefined; ; ) {
-      const rows = await retryUntilAvailable(executions.limits.storeTimeout, () =>
-        store.runs({ parked: true, part }, before, page),
+    const { store, active, dispatcher, executions } = this.#services;
+    const read = (before?: RunRow) =>
+      retryUntilAvailable(executions.limits.storeTimeout, () =>
+        store.runs({ parked: true, part }, before?.run_id, page),
       );
+    for await (const rows of pages(page, read)) {
       for (const row of rows) {
         if (active.stopping) return;
         if ((row.rests_at ?? '') > since || this.#lacksAgent(row) || !(await unpark(this.#services, row))) continue;
-        if (dispatcher.shared) offers.offer(row.run_id);
-        else await this.#enter(row.run_id);
+        // One after the other.
+        if (!dispatcher.shared) await this.#enter(row.run_id);
       }
-      before = rows.at(-1)?.run_id;
-      if (rows.length < page) return;
     }
   }
 
@@ -170,29 +167,14 @@ export class Executor {
     }
   }
 
-  /** Re-enters the next run that may be what stops the process. Called periodically. */
-  checkSuspects(): void {
-    this.#suspects.check();
-  }
-
-  /** Another node has forwarded a reply or a cancel to a run that this process does not execute, and may wait here. */
-  onForwarded(run_id: string): void {
-    this.#suspects.admit(run_id);
-  }
-
-  /** The process stops: runs that wait for their turn are left to others. */
-  close(): void {
-    this.#suspects.close();
-  }
-
   /**
-   * Enters a run, once at a time. Without other nodes, an offer that comes during an entry waits for it and enters the run
-   * again: the offer may be the start that the entry, which has read the run before, has brought about. A shared
-   * dispatcher offers the run again when it is released.
+   * Enters a run, once at a time. Without other nodes, an offer that comes during an entry waits for the entry, and then enters
+   * the run again: the entry may have read the run before the write that is offered. A shared dispatcher offers the run again
+   * when it is released.
    */
   async #enter(run_id: string): Promise<void> {
     if (!this.#services.dispatcher.shared) await this.#entering.get(run_id);
-    // Those that have waited share one entry, because it reads the run after all of them have come.
+    // All offers that have waited share one entry, which reads the run after them.
     const entering = this.#entering.get(run_id);
     if (entering !== undefined) return entering;
     const entered = this.#load(run_id).finally(() => this.#entering.delete(run_id));
@@ -200,7 +182,7 @@ export class Executor {
     return entered;
   }
 
-  /** Reads the run anew: that of a page, or of an offer, may be older than what an earlier entry has written. */
+  /** Reads the run anew, because an earlier entry may have written to it since it was listed or offered. */
   async #load(run_id: string): Promise<void> {
     try {
       const row = await this.#services.store.run(run_id);
@@ -222,7 +204,7 @@ export class Executor {
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
       // The run was written to meanwhile. On shared stores another execution has it, or it is offered when its lease ends.
-      if (kind === 'conflict') return offers[dispatcher.shared ? 'forget' : 'postpone'](row.run_id);
+      if (kind === 'conflict') return dispatcher.shared ? offers.forget(row.run_id) : offers.postpone(row.run_id);
       if (kind === 'store_unavailable' || kind === 'store_failed') {
         executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
         return offers.postpone(row.run_id);
@@ -247,7 +229,7 @@ export class Executor {
       return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
-    if (!this.#suspects.admits(row)) return;
+    if (!this.suspects.admits(row)) return;
     if (row.status !== 'created') this.#reportReentry(row);
     const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 });
     if (execution === undefined) return;
@@ -337,9 +319,6 @@ async function readStored(store: Store, row: RunRow): Promise<{ run: Run; input:
   ]);
   const event = parseLine<Event>(run_id, first);
   if (!('run' in event)) throw fail('log_damaged', run_id);
-  // A build that let no agent clean up has cancelled it.
-  if (row.status === 'cancelling' && !journal.some((entry) => 'cancelled' in entry))
-    journal.push({ at: row.last, cancelled: true });
   return { run: event.run, input, recording: { lines, journal } };
 }
 

@@ -1,5 +1,5 @@
-import { errorOf, fail } from '../../core/errors.ts';
-import type { Extras, Outcome, RunRow, RunStore } from '../../core/ports/run-store.ts';
+import { fail } from '../../core/errors.ts';
+import type { Extras, RunRow, RunStore } from '../../core/ports/run-store.ts';
 import { Delay } from '../../core/timing.ts';
 import type { AwaitResume } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
@@ -8,6 +8,7 @@ import { parseLine } from '../log/stored-run.ts';
 import { retryUntilAvailable } from '../store/store-calls.ts';
 import { asks } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
+import { isWritten } from './stored-write.ts';
 
 /** A reply that waits in a run's journal for the node that executes the run. `forwarded` is its id. */
 interface ForwardedReply {
@@ -38,9 +39,9 @@ const start = '{"forwarded":';
 const takenLine = (forwarded: string): string => JSON.stringify({ taken: forwarded });
 
 /**
- * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not is offered: a
- * node that lives still has its lease, and the offer is ignored. Otherwise the node that takes the run over delivers the
- * reply of a durable run, and ends any other run. Resolves to false where another write came first, or the run rests.
+ * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not go on is offered. The
+ * offer has no effect while the lease of its node lasts. After that, the node that takes the run over gives a durable run the
+ * reply, and ends any other run. Resolves to false where another write came first, or the run rests.
  * @throws RivuletError `node_unresponsive`, and as `isWritten` and `whenMoved`
  */
 export async function forwardReply(
@@ -89,18 +90,6 @@ async function leave(services: RunServices, row: RunRow, entry: Forwarded): Prom
 }
 
 /**
- * Whether the store has taken the write of a reply or a cancel; false where another write came first.
- * @throws RivuletError `store_failed`, `conflict` where another request has used the reply's key
- */
-export function isWritten({ executions }: RunServices, run_id: string, outcome: Outcome | undefined): boolean {
-  if (outcome === 'taken') return true;
-  if (outcome === 'fenced') return false;
-  if (typeof outcome !== 'object' || !('rejected' in outcome)) throw fail('conflict', run_id);
-  executions.logFor(run_id).error(`the store does not take a reply or a cancel: ${errorOf(outcome.rejected).message}`);
-  throw fail('store_failed');
-}
-
-/**
  * Resolves to true when a run has another run event than in its row, is cancelled or rests; to false at `until`.
  * @throws RivuletError `run_unknown`, `log_removed`, `stopping`, `store_unavailable` where the store is away until then
  */
@@ -129,8 +118,8 @@ export async function whenMoved({ active }: RunServices, row: RunRow, until: num
 }
 
 /**
- * Does what other nodes have forwarded to a run of this node, in their order. A reply is for the question that the run
- * asks, and a cancel with a question likewise. During a replay only the store knows that question.
+ * Does what other nodes have forwarded to a run of this node, in their order. A reply, or a cancel with a question, counts only
+ * while the run asks its question. During a replay, only the store knows which question the run asks.
  */
 export async function acceptForwarded(store: RunStore, execution: Execution): Promise<void> {
   const { log } = execution;

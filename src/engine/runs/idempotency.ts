@@ -18,23 +18,30 @@ export interface IdempotentRequest {
   readonly freed?: string;
 }
 
-/** Texts of more characters are replaced by their hash: writing megabytes as JSON costs more than hashing them. */
+/** Texts of more characters are replaced by their hash. */
 const hashedTextChars = 65_536;
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64');
 
-/** A principal's request. The hash of its body depends neither on the order of the keys nor on the mode. */
+/**
+ * A principal's request; undefined without a key. The hash of its body depends neither on the order of the keys nor on the
+ * mode.
+ */
 export function idempotentRequest(
   what: string,
   principal: Principal | undefined,
-  key: string,
+  key: string | undefined,
   body: object,
   whileOpen = false,
-): IdempotentRequest {
+): IdempotentRequest | undefined {
+  if (key === undefined) return undefined;
   const { mode: _, ...rest } = { mode: undefined, ...body };
+  return { scope: scopeOf(what, principal), key: storable(key), hash: hashOf(JSON.stringify(sorted(rest))), whileOpen };
+}
+
+function scopeOf(what: string, principal: Principal | undefined): string {
   const owner = ownerOf(principal ?? operator);
-  const scope = owner === null ? what : `${owner} ${what}`;
-  return { scope, key: storable(key), hash: hashOf(JSON.stringify(sorted(rest))), whileOpen };
+  return owner === null ? what : `${owner} ${what}`;
 }
 
 /** What the header takes. PostgreSQL has no index for keys of more than 2,704 bytes. */
@@ -44,10 +51,7 @@ const maxKeyChars = 255;
 const storable = (key: string): string =>
   key.length > maxKeyChars || /[\p{Cc}\p{Cs}]/u.test(key) ? hashOf(JSON.stringify(key)) : key;
 
-/**
- * The same value, with each object as its sorted names and their values. One `JSON.stringify` of that costs a quarter
- * of sorted copies, for which V8 would build large objects.
- */
+/** The same value, with each object as its sorted names and their values. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value === 'string' && value.length > hashedTextChars) return { text: hashOf(value) };
@@ -90,11 +94,12 @@ export class Idempotency {
    * other: the second one has to find the run of the first one, not a session that this run keeps busy.
    * @throws RivuletError `idempotency_key_reused`, `log_removed`, and any error of the work
    */
-  deduplicate<T>(request: IdempotentRequest | undefined, repeat: (key: Key) => Promise<T>, work: Work<T>): Promise<T> {
-    return request === undefined ? work(undefined) : this.#oneByOne(request, repeat, work);
-  }
-
-  async #oneByOne<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: Work<T>): Promise<T> {
+  async deduplicate<T>(
+    request: IdempotentRequest | undefined,
+    repeat: (key: Key) => Promise<T>,
+    work: Work<T>,
+  ): Promise<T> {
+    if (request === undefined) return work(undefined);
     const name = `${request.scope} ${request.key}`;
     const before = this.#inProgress.get(name);
     const result = (async () => {
@@ -110,8 +115,8 @@ export class Idempotency {
   }
 
   /** The result of an earlier request with this key, whatever its body was. */
-  async find(what: string, principal: Principal | undefined, key: string): Promise<Key | undefined> {
-    return this.#known(idempotentRequest(what, principal, key, {}));
+  find(what: string, principal: Principal | undefined, key: string): Promise<Key | undefined> {
+    return this.#known({ scope: scopeOf(what, principal), key: storable(key) });
   }
 
   async #findOrDo<T>(request: IdempotentRequest, repeat: (key: Key) => Promise<T>, work: Work<T>): Promise<T> {
@@ -130,14 +135,14 @@ export class Idempotency {
     }
   }
 
-  async #known({ scope, key }: IdempotentRequest): Promise<Key | undefined> {
+  async #known({ scope, key }: Pick<Key, 'scope' | 'key'>): Promise<Key | undefined> {
     const known = await this.#store.key(scope, key);
     return known !== undefined && known.created_at >= this.#oldest() ? known : undefined;
   }
 
   /**
-   * Whether a key stands for its run no more: a client has deleted the run, or the key was for an open run alone. A run
-   * that its retention may have removed keeps its key: the request was executed, and must not be executed again.
+   * Whether another request may take a key: a client has deleted its run, or the key was for an open run alone. A run that its
+   * retention may have removed keeps its key, because the request was executed and must not be executed again.
    * @throws RivuletError `log_removed`
    */
   async #isFree({ run_id, hash }: Key, { hash: wanted, whileOpen }: IdempotentRequest): Promise<boolean> {

@@ -3,6 +3,7 @@ import { fail } from '../../core/errors.ts';
 import type { RunRow } from '../../core/ports/run-store.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { ErasedData } from '../../schema/api.ts';
+import { pages } from '../store/pages.ts';
 import type { IsVisible } from '../store/visible-runs.ts';
 import { endAll } from './cancel.ts';
 import type { RunServices } from './run-services.ts';
@@ -88,10 +89,7 @@ export async function eraseOwner(services: RunServices, owner: string): Promise<
 
 async function countRuns({ store }: RunServices, session_id: string): Promise<number> {
   let count = 0;
-  for (let before: string | undefined; ; ) {
-    const rows = await store.runs({ session_id }, before, page);
-    count += rows.length;
-    before = rows.at(-1)?.run_id;
-    if (rows.length < page) return count;
-  }
+  const read = (before?: RunRow) => store.runs({ session_id }, before?.run_id, page);
+  for await (const rows of pages(page, read)) count += rows.length;
+  return count;
 }

@@ -7,8 +7,8 @@ import type { Execution } from '../execution/execution.ts';
 export const openQuestion = ({ status, snapshot }: RunRow): number => (status === 'awaiting' ? snapshot : 0);
 
 /**
- * What a reply can answer: the question that it names, or else the one that was open when it came. That is noted before
- * anything is awaited, so that no reply is given to a question that is asked later.
+ * The question that a reply answers: the one that it names, or else the one that was open when the reply arrived. The open
+ * question is noted before anything is awaited, so that a reply never answers a question that is asked later.
  */
 export interface ReplyTarget {
   /** The id that the reply names. */
@@ -37,15 +37,16 @@ export function replyTarget(
 }
 
 /**
- * Whether the reply's question is known without the store. That there is none is known only while the same execution has
- * the run: one that has lost it may not have heard of a question.
+ * Whether the reply's question is known without the store. Only the execution that owns the run knows that no question is
+ * open: one that has lost the run may not have heard of a question.
  */
 export const isKnown = ({ asked, execution: local }: ReplyTarget, execution: Execution | undefined): boolean =>
   asked !== undefined && (asked > 0 || execution === local);
 
 /**
- * What a run asks, or the error with which it refuses what is for another question: for the one with this id, or without
- * an id for the one that was `meant`, an event; undefined for any. `open` is the event of the run's open question.
+ * What a run asks, or the error with which the run refuses a reply or a cancel for another question. Such a request names its
+ * question by `id`, or else by `meant`, the number of the event that asked it; with neither, it is for any question. `open` is
+ * the number of the event that asked the open question.
  */
 export function askedOf(
   { run_id, status, await_request }: Run,

@@ -1,7 +1,7 @@
 import { encode, toLine } from '../../core/encode.ts';
 import { fail, orRefusal, RivuletError } from '../../core/errors.ts';
 import { fold, resumedEvent } from '../../core/fold.ts';
-import type { Extras, RunRow, Write } from '../../core/ports/run-store.ts';
+import type { Extras, RunRow } from '../../core/ports/run-store.ts';
 import type { TraceHeaders } from '../../core/ports/traces.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
@@ -11,10 +11,11 @@ import type { KnownRun } from '../log/checkpoint.ts';
 import { bareRun, foldStored, readLines } from '../log/stored-run.ts';
 import { orUnavailable } from '../store/store-calls.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
-import { forwardReply, isWritten } from './forward.ts';
+import { forwardReply } from './forward.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import { askedOf, isKnown, lateFor, openQuestion, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
+import { changeStored } from './stored-write.ts';
 
 /**
  * Accepts the reply to the question of an awaiting run, in memory, on another node or in the store. A reply belongs to
@@ -32,13 +33,8 @@ export async function resumeRun(
   const { active, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
   const target = replyTarget(input.id, active.local(run_id), () => active.row(run_id));
-  const key =
-    idempotency_key === undefined
-      ? undefined
-      : idempotentRequest(key_scope ?? `resume ${run_id}`, principal, idempotency_key, {
-          input,
-          ...(key_scope !== undefined && { run_id }),
-        });
+  const body = { input, ...(key_scope !== undefined && { run_id }) };
+  const key = idempotentRequest(key_scope ?? `resume ${run_id}`, principal, idempotency_key, body);
   return idempotency.deduplicate(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
@@ -67,8 +63,8 @@ interface Found {
 }
 
 /**
- * Gives the reply while the run asks the question that was open when it came, within `requestTimeout`. What comes between
- * may be another reply, but also a node that takes the run over, after which the question is still open.
+ * Gives the reply while the run asks the question that was open when the reply arrived, within `requestTimeout`. An attempt
+ * fails where another reply comes first. It also fails where a node takes the run over; the question is still open after that.
  */
 async function resume(services: RunServices, run_id: string, request: ReplyRequest): Promise<AcceptedRun> {
   const { commits, executions } = services;
@@ -91,7 +87,7 @@ async function attemptReply(
   const { active, executions, idempotency } = services;
   let stored = found?.stored;
   let execution = await active.get(run_id);
-  // What is found is used before anything is awaited: a run that has left this process takes the reply in the store.
+  // After this loop, nothing is awaited before the reply is given: the execution may leave this process in any turn.
   for (;;) {
     if (execution !== undefined && !canTake(execution))
       await orUnavailable(execution.whenLive(), executions.limits.requestTimeout);
@@ -112,7 +108,7 @@ async function attemptReply(
     request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
   const next: Found = { stored, known: execution === undefined ? { run, last: row.last } : found?.known };
   if (reply instanceof RivuletError) {
-    // Otherwise the execution is fenced, and has refused for events that count for nothing.
+    // Otherwise the execution is fenced: the events that it refused the reply for count for nothing.
     if (await isDurable(services, execution)) throw reply;
     return next;
   }
@@ -162,7 +158,7 @@ async function accept(
   { execution, row, run, reply, extras, trace }: Accepted,
 ): Promise<AcceptedRun | undefined> {
   const { traces } = services.executions;
-  // On a shared store, another node has a run that does not rest. Otherwise no process has it, whether it rests or not.
+  // On a shared store, a run that does not rest is executed by another node. On any other store, no process has the run.
   const isStored = row.tier === 'durable' && (row.rests_at !== null || !services.dispatcher.shared);
   if (execution === undefined && isStored) {
     const next = { ...row, trace: traces?.requested(trace, row.trace) ?? row.trace };
@@ -218,37 +214,22 @@ async function resumeStored(
   reply: AwaitResume,
   extras: Extras,
 ): Promise<AcceptedRun | undefined> {
-  const { commits, executions, active, offers } = services;
+  const { registry, now } = services.executions;
   // Before the write: a run whose agent is unknown has to go on awaiting.
-  executions.registry.get(row.agent_name);
-  const { run_id, epoch, last } = row;
+  registry.get(row.agent_name);
+  const { run_id, last } = row;
   const event = resumedEvent(run, reply);
-  const next: RunRow = {
-    ...row,
+  const change: Partial<RunRow> = {
     status: event.run.status,
-    status_at: executions.now(),
+    status_at: now(),
     due: null,
     rests_at: null,
     parked: null,
     // A reply is progress.
     attempts: 0,
-    last: last + 1,
     snapshot: last + 1,
-    epoch: epoch + 1,
   };
-  const write: Write = {
-    row: next,
-    from: epoch,
-    expect: last,
-    lines: [encode(event)],
-    node: null,
-    journal: [JSON.stringify({ at: last, reply })],
-    ...extras,
-  };
-  const outcome = await commits.of(run_id).commitOne(write, () => {
-    active.onWritten(next);
-    offers.offer(run_id);
-  });
-  if (!isWritten(services, run_id, outcome)) return undefined;
+  const journal = [JSON.stringify({ at: last, reply })];
+  if (!(await changeStored(services, row, change, { lines: [encode(event)], journal, ...extras }))) return undefined;
   return { run_id, run: JSON.stringify(fold(run, event)), after: last };
 }

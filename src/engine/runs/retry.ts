@@ -1,8 +1,8 @@
 import { fail } from '../../core/errors.ts';
-import type { RunRow, Write } from '../../core/ports/run-store.ts';
+import type { RunRow } from '../../core/ports/run-store.ts';
 import { readRun } from '../log/stored-run.ts';
-import { isWritten } from './forward.ts';
 import type { RunServices } from './run-services.ts';
+import { changeStored } from './stored-write.ts';
 
 /**
  * Tries a parked run again; returns its Run as JSON. Its agent replays it. Where the agent still does not repeat what the
@@ -11,26 +11,16 @@ import type { RunServices } from './run-services.ts';
  * meanwhile, `store_failed`, `store_unavailable`
  */
 export async function retryRun(services: RunServices, run_id: string): Promise<string> {
-  const { commits, active, store, executions, offers } = services;
+  const { commits, active, store, executions } = services;
   commits.of(run_id).checkAvailable();
   const row = await active.row(run_id);
   if (row.parked === null) throw fail('not_parked', run_id, row.status);
   executions.registry.get(row.agent_name);
   const { run } = await readRun(store, row);
   if (!(await unpark(services, row))) throw fail('conflict', run_id);
-  offers.offer(run_id);
   return JSON.stringify(run);
 }
 
-/**
- * Writes that a run is parked no more, so that some process has to execute it. Returns false if the run was written to
- * meanwhile. @throws RivuletError `store_failed`, `store_unavailable`
- */
-export async function unpark(services: RunServices, row: RunRow): Promise<boolean> {
-  const { commits, active } = services;
-  const { run_id, epoch, last } = row;
-  const next: RunRow = { ...row, epoch: epoch + 1, rests_at: null, parked: null };
-  const write: Write = { row: next, from: epoch, expect: last, lines: [], node: null };
-  const outcome = await commits.of(write.row.run_id).commitOne(write, () => active.onWritten(next));
-  return isWritten(services, run_id, outcome);
-}
+/** A run is parked no more: some process has to execute it. Returns false, and throws, as `changeStored`. */
+export const unpark = (services: RunServices, row: RunRow): Promise<boolean> =>
+  changeStored(services, row, { rests_at: null, parked: null });

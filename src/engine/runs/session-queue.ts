@@ -32,7 +32,7 @@ const queuesPerCheck = 200;
 /**
  * The queue of a session is in the store: its runs that are not final, in the order of their ids. A run that waits has
  * `queued_at`, and starts when it is the first. Both steps are conditional writes: a run is queued only as the last
- * one, and starts only as the first one. So any node can take each step, at a cost that does not grow with the queue.
+ * one, and starts only as the first one. So any node can take each step.
  * This process only keeps which of its sessions have a queue, and which run each queue waits for.
  */
 export class SessionQueue {
@@ -87,7 +87,7 @@ export class SessionQueue {
 
   /**
    * Checks the doubtful queues. A notification may also be lost without a sign, so each check looks at some other queues as
-   * well, in turn. Its cost does not grow with the number of sessions that wait.
+   * well, in turn.
    */
   async check(): Promise<void> {
     const some = [...this.#doubtful];

@@ -31,8 +31,7 @@ const mostWithoutSlot = 1_000;
 /**
  * Runs that may be what stops the process: they were in memory when a process died, and had made no progress since an
  * earlier re-entry. They are re-entered after all others, in batches that double with each trial that the process survives.
- * The last attempt of a run is a trial of that run alone, so that the run which stops the process uses up its attempts, and
- * no other run does. Each of them was in the memory of a process that died, so there are not more than that.
+ * The last attempt of a run is a trial of that run alone. So only the run which stops the process uses up its attempts.
  */
 export class Suspects {
   readonly #active: ActiveRuns;
@@ -145,8 +144,8 @@ export class Suspects {
   }
 
   /**
-   * With one more attempt, the last one would have none left, although it has not stopped the process in its turn. So that
-   * attempt does not count when the next one stops the process.
+   * The run whose last attempt is over has not stopped the process. Its attempt is taken back, so that the run has one left
+   * when the next suspect stops the process.
    */
   #takeBackLast(): void {
     const { run_ids = [], attempts = 0 } = this.#trial ?? {};

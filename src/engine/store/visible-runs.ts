@@ -1,5 +1,6 @@
 import type { RunFilter, RunLists } from '../../core/ports/run-lists.ts';
 import type { RunRow } from '../../core/ports/run-store.ts';
+import { pages } from './pages.ts';
 
 /** Whether a caller may see a run. */
 export type RunTest = (run: Pick<RunRow, 'owner' | 'agent_name'>) => boolean;
@@ -30,17 +31,17 @@ export async function visiblePage<T>(
   limit: number,
 ): Promise<VisiblePage<T>> {
   const items: T[] = [];
-  let readTo: T | undefined;
-  for (let left = maxRead; left > 0; left -= itemsPerRead) {
-    const found = await read(readTo, itemsPerRead);
+  let left = maxRead;
+  for await (const found of pages(itemsPerRead, read)) {
     for (const item of found) {
       if (await isVisible(item)) items.push(item);
       if (items.length === limit) return { items };
     }
-    readTo = found.at(-1);
-    if (found.length < itemsPerRead || readTo === undefined) return { items };
+    left -= found.length;
+    const readTo = found.at(-1);
+    if (left <= 0 && readTo !== undefined) return { items, readTo };
   }
-  return { items, ...(readTo !== undefined && { readTo }) };
+  return { items };
 }
 
 /** The newest runs that a caller may see; only those made before the run `before`, if it is given. */

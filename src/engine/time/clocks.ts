@@ -14,19 +14,13 @@ export function steadyClock(): () => number {
 
 /**
  * The time as the wire has it, such as `2026-01-01T00:00:00.000Z`, from a clock in milliseconds since 1970. Many runs ask in
- * the same millisecond, and a run alone on its server in three of them: V8 takes more than a microsecond to format a date,
- * so that is done once a second.
+ * the same millisecond, so its text is kept.
  */
 export function wireClock(read: () => number): () => string {
   let [last, text] = [Number.NaN, ''];
-  let [lastSecond, head] = [Number.NaN, ''];
   return () => {
     const now = read();
-    if (now === last) return text;
-    const second = Math.floor(now / 1_000);
-    if (second !== lastSecond) [lastSecond, head] = [second, new Date(second * 1_000).toISOString().slice(0, -4)];
-    const milliseconds = Math.floor(now - second * 1_000);
-    [last, text] = [now, `${head}${String(milliseconds).padStart(3, '0')}Z`];
+    if (now !== last) [last, text] = [now, new Date(now).toISOString()];
     return text;
   };
 }

@@ -108,8 +108,8 @@ export class Deliverer {
   }
 
   /**
-   * Goes on while more may be due: otherwise thousands of webhooks to a slow receiver, which cannot begin, would hold up
-   * those to others by a second for each page of them. Each of them costs a claim in `claimTime`.
+   * Goes on while more may be due. Otherwise thousands of webhooks to a slow receiver would delay those to others by a second
+   * for each page.
    */
   async #claim(): Promise<void> {
     for (let free = this.#free; free > 0; free = this.#free) {
@@ -127,9 +127,9 @@ export class Deliverer {
   }
 
   /**
-   * Begins an attempt when its turn comes. It waits for others of its owner to the same origin, and then for others of its
-   * owner. An owner has at most as many attempts as are free: alone half of all. So another owner can begin, however many
-   * receivers are slow. The same holds for the webhooks that wait; one that finds no room is dropped.
+   * Begins an attempt when its turn comes. The attempt waits for others of its owner to the same origin, and then for others
+   * of its owner. An owner has at most as many attempts as are free, which is half of all where it is alone. So another owner
+   * can begin, however many receivers are slow. The same rule holds for webhooks that wait. One that finds no room is dropped.
    */
   #begin(delivery: Delivery): void {
     const owner = delivery.owner ?? '';

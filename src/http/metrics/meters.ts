@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { PendingDeliveries } from '../../core/ports/outbox.ts';
 import type { OpenRuns } from '../../core/ports/run-lists.ts';
-import type { EngineLoad } from '../../engine/runs/load.ts';
+import type { EngineLoad } from '../../engine/runs/counts.ts';
 
 /** Makes the series of one registry; each name begins with `rivulet_`. */
 export function metersOf(registry: Registry) {
