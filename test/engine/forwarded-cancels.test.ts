@@ -200,7 +200,7 @@ describe('a cancel of a run whose node does not answer', () => {
       expect([await statusOf(front, run_id), queue.holder(run_id), begun]).toEqual(['cancelling', 'owner', ['first']]);
       queue.next = 'another';
       queue.expireLeases('owner');
-      await node('another');
+      await node('another', { limits: { cancelGrace: 1 } });
       expect((await finished(front, run_id)).status).toBe('cancelled');
       expect((await finished(front, next)).status).toBe('completed');
     },

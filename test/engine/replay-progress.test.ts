@@ -193,7 +193,7 @@ describe('a re-entered run', () => {
       ),
     ]);
     const disk = await store.after(store.commits.length - 1);
-    const engine = await startEngine([agentOf(() => NEVER)], disk);
+    const engine = await startEngine([agentOf(() => NEVER)], disk, { cancelGrace: 1, sweepInterval: 1 });
     const answered: Run = JSON.parse(await engine.cancel(run.run_id));
     expect([answered.status, text(answered)]).toEqual(['cancelling', 'before value ']);
     const ended = await toTheEnd(engine, run.run_id);

@@ -236,7 +236,7 @@ describe('the limits of each caller', () => {
     const { node, queue } = nodes([spends, echo]);
     const authenticate = () => ({ id: 'alice', scopes: ['runs:read', 'runs:write'] });
     const options = { auth: { authenticate }, ...unlimited, tokensPerDay: 1_000 };
-    const [a, b] = [await node('a', options), await node('b', options)];
+    const [a, b] = [await node('a', options), await node('b', { ...options, limits: { cancelGrace: 1 } })];
     queue.next = 'b';
     const { run_id } = await (await a.post('/runs', ask('spends', 'hi', { mode: 'async' }))).json();
     const events = await a.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
