@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { echo, never, tokens } from '../../support/agents.ts';
 import { finished, listen, type Served, serve } from '../../support/serve.ts';
@@ -377,91 +376,6 @@ describe('the runs of another caller', () => {
       await node.app.close();
     }
   });
-});
-
-it('never gets a 5xx, and never stops the server', async () => {
-  const text = fc.oneof(
-    fc.string({ maxLength: 20 }),
-    fc.constantFrom('__proto__', 'constructor', 'echo', 'forms', '-1'),
-  );
-  const anything = fc.oneof(text, fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined));
-  const method = fc.oneof(
-    text,
-    fc.constantFrom(
-      'initialize',
-      'tools/list',
-      'tools/call',
-      'tasks/get',
-      'tasks/update',
-      'subscriptions/listen',
-      'notifications/cancelled',
-    ),
-  );
-  const meta = fc.oneof(anything, fc.constant(metaOf({ ...tasks, elicitation: {} })));
-  const params = fc.record(
-    {
-      name: fc.oneof(anything, fc.constantFrom('echo', 'forms')),
-      arguments: fc.oneof(anything, fc.record({ input: anything, session_id: anything }, { requiredKeys: [] })),
-      taskId: anything,
-      cursor: anything,
-      inputResponses: anything,
-      requestState: anything,
-      requestId: anything,
-      notifications: fc.oneof(anything, fc.record({ taskIds: fc.oneof(anything, fc.array(text)) })),
-      _meta: meta,
-    },
-    { requiredKeys: [] },
-  );
-  const body = fc.oneof(
-    anything,
-    fc.record(
-      {
-        jsonrpc: fc.oneof(fc.constant('2.0'), anything),
-        id: anything,
-        method,
-        params: fc.oneof(anything, params),
-        result: anything,
-      },
-      { requiredKeys: ['jsonrpc', 'id', 'method', 'params'] },
-    ),
-  );
-  const header = text.map((value) => value.replace(/[^ -~]/g, ''));
-  const versions = fc.constantFrom(version, '2025-06-18', '2025-06-18', '1');
-  const headers = fc.record(
-    {
-      'mcp-protocol-version': versions,
-      'mcp-method': fc.oneof(header, method),
-      'mcp-name': header,
-      'mcp-session-id': header,
-      'last-event-id': header,
-    },
-    { requiredKeys: [] },
-  );
-  const statuses = new Set<number>();
-  await fc.assert(
-    fc.asyncProperty(body, headers, fc.boolean(), async (payload, given, reads) => {
-      const sent = Object.fromEntries(
-        Object.entries(given).map(([name, value]) => [name, value.replace(/[^ -~]/g, '')]),
-      );
-      const response = await served.app.inject(
-        reads
-          ? { method: 'GET', url: '/mcp', headers: sent }
-          : {
-              method: 'POST',
-              url: '/mcp',
-              headers: { ...sent, 'content-type': 'application/json' },
-              payload: JSON.stringify(payload) ?? '',
-            },
-      );
-      statuses.add(response.statusCode);
-      expect(response.statusCode).toBeLessThan(500);
-      if (response.statusCode >= 400)
-        expect(response.json()).toMatchObject({ jsonrpc: '2.0', error: { code: expect.any(Number) } });
-    }),
-    { numRuns: 300, seed: 20_261 },
-  );
-  for (const status of [200, 400, 405]) expect(statuses).toContain(status);
-  expect((await served.get('/ping')).status).toBe(200);
 });
 
 describe('a reply to a question', () => {
