@@ -1,13 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ArtifactFolder, fileName, saveArtifact } from '../../src/cli/terminal/artifacts.ts';
+import { newFolder } from '../support/folder.ts';
 import { processorTime } from '../support/processor-time.ts';
 
 function makeFolder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'rivulet-artifacts-'));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const path = newFolder(onTestFinished);
   return path;
 }
 const text = (name: string, content = 'x') => ({ name, content_type: 'text/plain', content });

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { newFolder } from '../support/folder.ts';
 
 const main = resolve(import.meta.dirname, '../../packages/create-rivulet/dist/main.js');
 
@@ -12,7 +11,6 @@ export const create = (cwd: string, args: string[], userAgent = 'npm/11.0.0 node
 
 /** An empty folder, which is removed at the end of the test. */
 export function emptyFolder({ onTestFinished }: { onTestFinished: (clean: () => void) => void }): string {
-  const folder = mkdtempSync(join(tmpdir(), 'create-rivulet-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = newFolder(onTestFinished);
   return folder;
 }

@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hashOfKey, keyIdOf, makeApiKey } from '../../../src/http/auth/api-key.ts';
@@ -7,6 +6,7 @@ import { parseKeyFile } from '../../../src/http/auth/key-file.ts';
 import { checkKeyRecords, parseKeyPairs, recordOf } from '../../../src/http/auth/key-records.ts';
 import { KeyRing } from '../../../src/http/auth/key-ring.ts';
 import { WatchedFile } from '../../../src/http/auth/watched-file.ts';
+import { newFolder } from '../../support/folder.ts';
 
 const changedAt = (text: string, at: number): string => {
   const other = text.charAt(at) === 'A' ? 'B' : 'A';
@@ -14,8 +14,7 @@ const changedAt = (text: string, at: number): string => {
 };
 
 function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'keys-'));
-  onTestFinished(() => rmSync(path, { recursive: true }));
+  const path = newFolder(onTestFinished);
   return path;
 }
 
