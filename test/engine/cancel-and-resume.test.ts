@@ -6,6 +6,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { answerOf, begin, runOf, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
@@ -87,7 +88,7 @@ async function awaiting(engine: Engine): Promise<string> {
 describe('a run whose cancel was acknowledged', () => {
   describe.each(orders)('at about the same moment as a reply, the %s first,', (first) => {
     it.each([true, false])('ends cancelled, and takes no reply any more (durable: %s)', async (durable) => {
-      const engine = await startEngine([agentOf(durable, asks)], new MemoryStore());
+      const engine = await engineOf([agentOf(durable, asks)]);
       for (const pass of [microtasks, turns]) {
         for (const moment of moments) {
           const run_id = await awaiting(engine);
@@ -97,7 +98,6 @@ describe('a run whose cancel was acknowledged', () => {
           check(answers, run.status, events);
         }
       }
-      await engine.stop();
     });
 
     it('ends cancelled where it is in the store alone', async () => {

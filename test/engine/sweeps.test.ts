@@ -5,6 +5,7 @@ import type { Batch, RunRow } from '../../src/core/ports/run-store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { atRest, begin, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
@@ -125,10 +126,9 @@ describe('awaits that time out', () => {
 it('keeps runs by the clock of the engine, which a test may set back', async () => {
   const store = new Unreadable();
   const clock = () => Date.UTC(2020, 0, 1);
-  const engine = await startEngine([works], store, { sweepInterval: 1 }, { clock });
+  const engine = await engineOf([works], store, { sweepInterval: 1 }, { clock });
   const run_id = await begin(engine, 'works');
   expect(textOf((await toTheEnd(engine, run_id)).run)).toBe('worked');
   await store.swept(3);
   expect((await runOf(engine, run_id)).status).toBe('completed');
-  await engine.stop();
 });
