@@ -4,6 +4,7 @@ import type { Run } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import chat from '../../agents/chat.ts';
+import { deferred } from '../support/deferred.ts';
 import { ask, eventsOf, finished, framesUntil, type Served, serveApi, textOf } from '../support/serve.ts';
 import { type Answer, type Llm, type LlmRequest, startLlm } from './llm.ts';
 
@@ -44,10 +45,7 @@ const run = async (served: Served, text: string): Promise<Run> =>
 
 /** A promise and the function that resolves it. */
 function happening(): { happens: () => void; happened: Promise<void> } {
-  let happens = (): void => {};
-  const happened = new Promise<void>((resolve) => {
-    happens = resolve;
-  });
+  const { promise: happened, resolve: happens } = deferred();
   return { happens, happened };
 }
 

@@ -5,6 +5,7 @@ import { filter, finalize, firstValueFrom, lastValueFrom, NEVER, type Observable
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { agent, askOnce, echo, never, Tap, tokens } from '../support/agents.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { deferred } from '../support/deferred.ts';
 import { withoutInput } from '../support/details.ts';
 import { eventsOf, finished, listen, type Served, serveApi, textOf } from '../support/serve.ts';
 
@@ -31,19 +32,13 @@ const runIn = (event: Event | undefined): Run => {
 };
 /** An agent that never completes; `ended` resolves when its run is cancelled. */
 function endlessAgent() {
-  let resolve = (): void => {};
-  const ended = new Promise<void>((done) => {
-    resolve = done;
-  });
+  const { promise: ended, resolve } = deferred();
   return { endless: agent('endless', () => NEVER.pipe(finalize(() => resolve()))), ended };
 }
 /** Subscribes; `reached` resolves at the first event of the type. The subscription goes on. */
 function until(source: Observable<Event>, type: Event['type']) {
   const received: Event[] = [];
-  let done = (): void => {};
-  const reached = new Promise<void>((resolve) => {
-    done = resolve;
-  });
+  const { promise: reached, resolve: done } = deferred();
   const subscription = source.subscribe((event) => {
     received.push(event);
     if (event.type === type) done();

@@ -6,6 +6,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { deferred } from '../support/deferred.ts';
 import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { answerOf, begin, runOf, toTheEnd } from '../support/lives.ts';
@@ -168,10 +169,8 @@ describe('a run that is cancelling, and whose last event is its question', () =>
     queue.next = 'b';
     const run_id = await awaitingOn(a);
     const row = await store.run(run_id);
-    let read = (): void => {};
-    const hasRead = new Promise<void>((resolve) => (read = resolve));
-    let goOn = (): void => {};
-    const cancelled = new Promise<void>((resolve) => (goOn = resolve));
+    const { promise: hasRead, resolve: read } = deferred();
+    const { promise: cancelled, resolve: goOn } = deferred();
     const { events } = store;
     // The reply reads the log after the row, and before its write.
     store.events = async (...args) => {

@@ -5,6 +5,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { deferred } from '../support/deferred.ts';
 import { engineOf } from '../support/engine.ts';
 import { Hold } from '../support/hold.ts';
 import { answerOf, begin, eventsOf, runOf } from '../support/lives.ts';
@@ -75,8 +76,7 @@ describe('a cancel that names a question', () => {
   it.each([true, false])(
     'has its reason also where its node dies before the run ends (durable: %s)',
     async (durable) => {
-      let stop = (_: string): void => {};
-      const stopped = new Promise<string>((resolve) => (stop = resolve));
+      const { promise: stopped, resolve: stop } = deferred<string>();
       const agent = defineAgent(
         { name: 'asks', description: 'Works and asks.' },
         (_, context) =>
@@ -143,8 +143,7 @@ describe('a cancel that names a question', () => {
   });
 
   it('is taken again while the agent stops', async () => {
-    let stop = (_: string): void => {};
-    const stopped = new Promise<string>((resolve) => (stop = resolve));
+    const { promise: stopped, resolve: stop } = deferred<string>();
     const agent = defineAgent({ name: 'asks', description: 'Works and asks.' }, (_, context) =>
       merge(
         context.step('work', () => stopped),

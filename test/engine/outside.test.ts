@@ -8,6 +8,7 @@ import type { Limits } from '../../src/engine/limits.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { cutAll, cutEverywhere, Effects, RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { deferred } from '../support/deferred.ts';
 import { engineOf } from '../support/engine.ts';
 import { atRest, begin, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
@@ -230,8 +231,7 @@ describe.each(beside)('a run that awaits beside %s', (_, work) => {
   ];
 
   it('goes on with it without a reply, however long that takes', async () => {
-    let finish = (): void => {};
-    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const { promise: finished, resolve: finish } = deferred();
     let done = false;
     const store = new SweptStore();
     const engine = await engineOf(
@@ -321,8 +321,7 @@ function freeing(done: string[], beforeFreed: () => Promise<void> = async () => 
 describe('the agent of a cancelled durable run', () => {
   it('begins no other step, also where it works while the cancel comes', async () => {
     const done: string[] = [];
-    let finish = (): void => {};
-    const working = new Promise<void>((resolve) => (finish = resolve));
+    const { promise: working, resolve: finish } = deferred();
     const agent = durable(async (_, context) => {
       await working;
       await context.step('charge', async () => done.push('charged')).then(undefined, () => done.push('refused'));

@@ -4,6 +4,7 @@ import { defineAgent } from '../../src/core/agent.ts';
 import type { Cutoffs } from '../../src/core/ports/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { deferred } from '../support/deferred.ts';
 import { engineOf } from '../support/engine.ts';
 import { begin, runOf, toTheEnd } from '../support/lives.ts';
 
@@ -21,8 +22,7 @@ class Swept extends MemoryStore {
 
 describe('a limit of zero means never', () => {
   it('for `cancelGrace`: a cancelled run waits for its agent', async () => {
-    let stop = (_: string): void => {};
-    const stopped = new Promise<string>((resolve) => (stop = resolve));
+    const { promise: stopped, resolve: stop } = deferred<string>();
     const deaf = defineAgent({ name: 'deaf', description: 'Ignores its signal.' }, () => stopped);
     const engine = await engineOf([deaf, echo], new MemoryStore(), { cancelGrace: 0 });
     const run_id = await begin(engine, 'deaf');

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { defineAgent, type RivuletOptions } from '../../src/index.ts';
 import { headersOf, metaOf, request } from '../protocols/mcp/modern.ts';
 import { agent, echo } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, framesUntil, serveApi } from '../support/serve.ts';
 import { type Answer, type Caller, create, TenantNode, unlimited } from '../support/tenants.ts';
@@ -196,14 +197,11 @@ describe('the limits of each caller', () => {
   });
 
   it('count the tokens of a run that awaits, once, whether it gets a reply or is cancelled', async () => {
-    let onLeft = (): void => {};
-    const left = new Promise<void>((resolve) => {
-      onLeft = resolve;
-    });
+    const { promise: left, resolve: onLeft } = deferred();
     const spends = defineAgent(
       { name: 'spends', description: 'Uses tokens before and after a question.' },
       async function* (_, context) {
-        context.signal.addEventListener('abort', onLeft);
+        context.signal.addEventListener('abort', () => onLeft());
         context.usage({ tokens: 10 });
         yield await context.await('More?').then(({ message }) => message);
         context.usage({ tokens: 10 });

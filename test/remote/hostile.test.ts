@@ -3,6 +3,7 @@ import { lastValueFrom } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { mcpTools } from '../../src/remote/mcp.ts';
 import { type RemoteAgentOptions, remoteAgent } from '../../src/remote/remote-agent.ts';
+import { deferred } from '../support/deferred.ts';
 import { endless, endlessLimit, json, listenAs, mcpServer, trickle } from '../support/hostile-servers.ts';
 import { ask, serveApi } from '../support/serve.ts';
 
@@ -123,10 +124,7 @@ describe('a hostile MCP server', () => {
   );
 
   it('that is a child process without an answer is ended by a close', async () => {
-    let began = (_pid: number): void => {};
-    const pid = new Promise<number>((resolve) => {
-      began = resolve;
-    });
+    const { promise: pid, resolve: began } = deferred<number>();
     const url = await listenAs(({ url: path = '' }, response) => {
       response.end();
       began(Number(path.slice(1)));
