@@ -10,7 +10,7 @@ import { deferred } from '../support/deferred.ts';
 import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { answerOf, begin, runOf, toTheEnd } from '../support/lives.ts';
-import { nodes } from '../support/nodes.ts';
+import { nodes, pairOf } from '../support/nodes.ts';
 import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
 import { turn, turns } from '../support/turn.ts';
 
@@ -150,9 +150,7 @@ describe('a run whose cancel was acknowledged', () => {
 describe('a run that is cancelling, and whose last event is its question', () => {
   it('refuses a reply in its own process and on another node', async () => {
     const { agent, finish } = asksAtWork();
-    const { node, queue, store } = nodes([agent]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b, store } = await pairOf([agent]);
     const run_id = await awaitingOn(a);
     expect(await cancelOn(b, run_id)).toBe('cancelling');
     expect((await store.run(run_id))?.status).toBe('cancelling');
@@ -164,9 +162,7 @@ describe('a run that is cancelling, and whose last event is its question', () =>
 
   it('refuses a reply that has read the run before the cancel was stored', async () => {
     const { agent, finish } = asksAtWork();
-    const { node, queue, store } = nodes([agent]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b, store } = await pairOf([agent]);
     const run_id = await awaitingOn(a);
     const row = await store.run(run_id);
     const { promise: hasRead, resolve: read } = deferred();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askOnce, echo } from '../../support/agents.ts';
 import { listen, type Served } from '../../support/serve.ts';
-import { type Caller, TenantNode } from '../../support/tenants.ts';
+import { type Caller, tenantNode } from '../../support/tenants.ts';
 
 let served: Served;
 let run_id: string;
@@ -116,45 +116,37 @@ it('takes arguments that are nested too deep for JSON as text', async () => {
 
 describe('the runs of another caller', () => {
   it('are answered as runs that do not exist', async () => {
-    const node = await TenantNode.open({});
-    try {
-      const [alice, bob]: [Caller, Caller] = [node.as('alice'), node.as('bob')];
-      const asked = await alice('/ag-ui/ask', { method: 'POST', body: body({ runId: 'mine' }) });
-      const id = asked.headers['run-id'] ?? '';
-      const n = /"id":"[\da-f-]{36}\.(\d+)","reason"/.exec(asked.text)?.[1];
-      const answer = (interrupt: string) =>
-        body({ resume: [{ interruptId: interrupt, status: 'resolved', payload: 'yes' }] });
-      for (const path of [`/ag-ui/ask/runs/ID`, '/ag-ui/ask?runId=ID']) {
-        const [theirs, none] = [path.replace('ID', id), path.replace('ID', crypto.randomUUID())];
-        expect((await alice(theirs)).status).toBe(200);
-        const [got, unknown] = [await bob(theirs), await bob(none)];
-        expect([got.status, got.text.replaceAll(/[\da-f-]{36}/g, '')]).toEqual([
-          404,
-          unknown.text.replaceAll(/[\da-f-]{36}/g, ''),
-        ]);
-        expect((await bob(path.replace('ID', 'mine'))).status).toBe(404);
-      }
-      expect((await bob(`/ag-ui/ask/runs/${id}/cancel`, { method: 'POST' })).status).toBe(404);
-      expect((await bob('/ag-ui/ask', { method: 'POST', body: answer(`${id}.${n}`) })).status).toBe(404);
-      // A runId belongs to its caller.
-      const own = await bob('/ag-ui/ask', { method: 'POST', body: body({ runId: 'mine' }) });
-      expect([own.status, own.headers['run-id'] === id]).toEqual([200, false]);
-      expect((await alice('/ag-ui/ask', { method: 'POST', body: answer(`${id}.${n}`) })).text).toContain('You said ');
-    } finally {
-      await node.app.close();
+    const node = await tenantNode();
+    const [alice, bob]: [Caller, Caller] = [node.as('alice'), node.as('bob')];
+    const asked = await alice('/ag-ui/ask', { method: 'POST', body: body({ runId: 'mine' }) });
+    const id = asked.headers['run-id'] ?? '';
+    const n = /"id":"[\da-f-]{36}\.(\d+)","reason"/.exec(asked.text)?.[1];
+    const answer = (interrupt: string) =>
+      body({ resume: [{ interruptId: interrupt, status: 'resolved', payload: 'yes' }] });
+    for (const path of [`/ag-ui/ask/runs/ID`, '/ag-ui/ask?runId=ID']) {
+      const [theirs, none] = [path.replace('ID', id), path.replace('ID', crypto.randomUUID())];
+      expect((await alice(theirs)).status).toBe(200);
+      const [got, unknown] = [await bob(theirs), await bob(none)];
+      expect([got.status, got.text.replaceAll(/[\da-f-]{36}/g, '')]).toEqual([
+        404,
+        unknown.text.replaceAll(/[\da-f-]{36}/g, ''),
+      ]);
+      expect((await bob(path.replace('ID', 'mine'))).status).toBe(404);
     }
+    expect((await bob(`/ag-ui/ask/runs/${id}/cancel`, { method: 'POST' })).status).toBe(404);
+    expect((await bob('/ag-ui/ask', { method: 'POST', body: answer(`${id}.${n}`) })).status).toBe(404);
+    // A runId belongs to its caller.
+    const own = await bob('/ag-ui/ask', { method: 'POST', body: body({ runId: 'mine' }) });
+    expect([own.status, own.headers['run-id'] === id]).toEqual([200, false]);
+    expect((await alice('/ag-ui/ask', { method: 'POST', body: answer(`${id}.${n}`) })).text).toContain('You said ');
   });
 
   it('without credentials are refused in the shape of the protocol', async () => {
-    const node = await TenantNode.open({});
-    try {
-      const { status, text } = await node.as('none')('/ag-ui/ask', { method: 'POST', body: body() });
-      expect([status, JSON.parse(text)]).toEqual([
-        401,
-        { type: 'RUN_ERROR', message: expect.any(String), code: 'unauthenticated' },
-      ]);
-    } finally {
-      await node.app.close();
-    }
+    const node = await tenantNode();
+    const { status, text } = await node.as('none')('/ag-ui/ask', { method: 'POST', body: body() });
+    expect([status, JSON.parse(text)]).toEqual([
+      401,
+      { type: 'RUN_ERROR', message: expect.any(String), code: 'unauthenticated' },
+    ]);
   });
 });

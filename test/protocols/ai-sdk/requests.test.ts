@@ -1,8 +1,8 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, } from 'vitest';
 import { trajectory } from '../../../src/index.ts';
 import { agent, askOnce, echo } from '../../support/agents.ts';
 import { type Served, serve } from '../../support/serve.ts';
-import { TenantNode, unlimited } from '../../support/tenants.ts';
+import { tenantNode, unlimited } from '../../support/tenants.ts';
 
 const said = (id: string, text = 'hi') => ({ id, role: 'user', parts: [{ type: 'text', text }] });
 const noRun = '00000000-0000-4000-8000-000000000000';
@@ -160,8 +160,7 @@ describe('a request of a chat', () => {
 
 describe('the chats of a tenant', () => {
   it('are to others as if they did not exist', async () => {
-    const node = await TenantNode.open(unlimited);
-    onTestFinished(() => node.app.close());
+    const node = await tenantNode(unlimited);
     const [alice, bob] = [node.as('alice'), node.as('bob')];
     const post = (body: object) => ({ method: 'POST', body });
     const first = await alice('/ai/ask', post({ id: 'c', messages: [said('m1')] }));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { echo, never, tokens } from '../../support/agents.ts';
 import { finished, listen, type Served, serve } from '../../support/serve.ts';
-import { type Caller, TenantNode } from '../../support/tenants.ts';
+import { type Caller, tenantNode } from '../../support/tenants.ts';
 import { forms, long, routed } from './agents.ts';
 import { headersOf, metaOf, request, version } from './modern.ts';
 
@@ -337,44 +337,36 @@ describe('the question of a modern call', () => {
 
 describe('the runs of another caller', () => {
   it('are answered as runs that do not exist', async () => {
-    const node = await TenantNode.open({});
-    try {
-      const [alice, bob]: [Caller, Caller] = [node.as('alice'), node.as('bob')];
-      const headers = { ...accept, 'mcp-protocol-version': version, 'mcp-method': 'tools/call', 'mcp-name': 'ask' };
-      const ask = async (as: Caller, more: object = {}) => {
-        const body = request('tools/call', { _meta: metaOf(), ...call('ask', 'hi', more) });
-        return JSON.parse((await as('/mcp', { method: 'POST', body, headers })).text);
-      };
-      const { requestState } = (await ask(alice)).result;
-      const retry = { requestState, inputResponses: { 1: { action: 'accept', content: { answer: 'yes' } } } };
-      expect((await ask(bob, retry)).error.code).toBe(-32602);
-      const eventId = `${requestState.slice(0, 36)}.${Buffer.from('[1,null,"m"]').toString('base64url')}.1`;
-      expect((await bob('/mcp', { headers: { ...accept, 'last-event-id': eventId } })).status).toBe(404);
-      expect((await ask(alice, retry)).result.resultType).toBe('complete');
-      expect((await node.as('none')('/mcp', { method: 'POST', body: request('ping') })).status).toBe(401);
-    } finally {
-      await node.app.close();
-    }
+    const node = await tenantNode();
+    const [alice, bob]: [Caller, Caller] = [node.as('alice'), node.as('bob')];
+    const headers = { ...accept, 'mcp-protocol-version': version, 'mcp-method': 'tools/call', 'mcp-name': 'ask' };
+    const ask = async (as: Caller, more: object = {}) => {
+      const body = request('tools/call', { _meta: metaOf(), ...call('ask', 'hi', more) });
+      return JSON.parse((await as('/mcp', { method: 'POST', body, headers })).text);
+    };
+    const { requestState } = (await ask(alice)).result;
+    const retry = { requestState, inputResponses: { 1: { action: 'accept', content: { answer: 'yes' } } } };
+    expect((await ask(bob, retry)).error.code).toBe(-32602);
+    const eventId = `${requestState.slice(0, 36)}.${Buffer.from('[1,null,"m"]').toString('base64url')}.1`;
+    expect((await bob('/mcp', { headers: { ...accept, 'last-event-id': eventId } })).status).toBe(404);
+    expect((await ask(alice, retry)).result.resultType).toBe('complete');
+    expect((await node.as('none')('/mcp', { method: 'POST', body: request('ping') })).status).toBe(401);
   });
 
   it('are not counted as a run where a request creates none', async () => {
-    const node = await TenantNode.open({ runsPerMinute: 1 });
-    try {
-      const send = (method: string, params: object) =>
-        node.as('alice')('/mcp', { method: 'POST', body: request(method, params), headers: accept });
-      const statuses = [];
-      for (const sent of [
-        send('ping', {}),
-        send('tools/call', call('echo')),
-        send('tools/call', call('echo')),
-        send('ping', {}),
-      ]) {
-        statuses.push((await sent).status);
-      }
-      expect(statuses.sort()).toEqual([200, 200, 200, 429]);
-    } finally {
-      await node.app.close();
+    const node = await tenantNode({ runsPerMinute: 1 });
+    const send = (method: string, params: object) =>
+      node.as('alice')('/mcp', { method: 'POST', body: request(method, params), headers: accept });
+    const statuses = [];
+    for (const sent of [
+      send('ping', {}),
+      send('tools/call', call('echo')),
+      send('tools/call', call('echo')),
+      send('ping', {}),
+    ]) {
+      statuses.push((await sent).status);
     }
+    expect(statuses.sort()).toEqual([200, 200, 200, 429]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listen, type Served } from '../../support/serve.ts';
-import { type Caller, TenantNode, unlimited } from '../../support/tenants.ts';
+import { type Caller, tenantNode, unlimited } from '../../support/tenants.ts';
 import { all } from './agents.ts';
 
 interface Answered {
@@ -222,51 +222,43 @@ describe('what another principal has', () => {
   const post = (caller: Caller, path: string, body: object) => caller(path, { method: 'POST', body });
 
   it('is answered like what does not exist', async () => {
-    const node = await TenantNode.open({ ...unlimited, docs: false, playground: false });
-    try {
-      const [alice, bob] = [node.as('alice'), node.as('bob')];
-      const made = JSON.parse((await post(alice, '/v1/responses', { model: 'ask', input: 'hi' })).text);
-      const { call_id } = made.output.at(-1);
-      const own = made.id.slice('resp_'.length);
-      const calls = (id: string): Promise<{ status: number; text: string }>[] => [
-        bob(`/v1/responses/resp_${id}`),
-        bob(`/v1/responses/resp_${id}?stream=true`),
-        bob(`/v1/responses/resp_${id}?stream=true&starting_after=16`),
-        bob(`/v1/responses/resp_${id}/input_items`),
-        bob(`/v1/responses/resp_${id}`, { method: 'DELETE' }),
-        post(bob, `/v1/responses/resp_${id}/cancel`, {}),
-        post(bob, '/v1/responses', { model: 'echo', input: 'hi', previous_response_id: `resp_${id}` }),
-      ];
-      // Of the same time, so that both are of the same age.
-      const other = `${own.slice(0, -12)}000000000000`;
-      const [foreign, unknown] = [await Promise.all(calls(own)), await Promise.all(calls(other))];
-      const plain = (answers: { status: number; text: string }[], id: string) =>
-        answers.map(({ status, text }) => [status, text.replaceAll(id, 'ID')]);
-      expect(plain(foreign, own)).toEqual(plain(unknown, other));
-      expect(foreign.every(({ status }) => status === 404)).toBe(true);
-      // An answer to a call of another is a history of bob's own.
-      const answer = { type: 'function_call_output', call_id, output: 'yes' };
-      const call = { type: 'function_call', call_id, name: 'ask_user', arguments: '{}' };
-      const stolen = await post(bob, '/v1/responses', {
-        model: 'echo',
-        input: [{ role: 'user', content: 'hi' }, call, answer],
-      });
-      expect(JSON.parse(stolen.text).id).not.toContain(own);
-      const kept = JSON.parse((await alice(`/v1/responses/${made.id}`)).text);
-      expect(kept).toEqual(made);
-    } finally {
-      await node.app.close();
-    }
+    const node = await tenantNode({ ...unlimited, docs: false, playground: false });
+    const [alice, bob] = [node.as('alice'), node.as('bob')];
+    const made = JSON.parse((await post(alice, '/v1/responses', { model: 'ask', input: 'hi' })).text);
+    const { call_id } = made.output.at(-1);
+    const own = made.id.slice('resp_'.length);
+    const calls = (id: string): Promise<{ status: number; text: string }>[] => [
+      bob(`/v1/responses/resp_${id}`),
+      bob(`/v1/responses/resp_${id}?stream=true`),
+      bob(`/v1/responses/resp_${id}?stream=true&starting_after=16`),
+      bob(`/v1/responses/resp_${id}/input_items`),
+      bob(`/v1/responses/resp_${id}`, { method: 'DELETE' }),
+      post(bob, `/v1/responses/resp_${id}/cancel`, {}),
+      post(bob, '/v1/responses', { model: 'echo', input: 'hi', previous_response_id: `resp_${id}` }),
+    ];
+    // Of the same time, so that both are of the same age.
+    const other = `${own.slice(0, -12)}000000000000`;
+    const [foreign, unknown] = [await Promise.all(calls(own)), await Promise.all(calls(other))];
+    const plain = (answers: { status: number; text: string }[], id: string) =>
+      answers.map(({ status, text }) => [status, text.replaceAll(id, 'ID')]);
+    expect(plain(foreign, own)).toEqual(plain(unknown, other));
+    expect(foreign.every(({ status }) => status === 404)).toBe(true);
+    // An answer to a call of another is a history of bob's own.
+    const answer = { type: 'function_call_output', call_id, output: 'yes' };
+    const call = { type: 'function_call', call_id, name: 'ask_user', arguments: '{}' };
+    const stolen = await post(bob, '/v1/responses', {
+      model: 'echo',
+      input: [{ role: 'user', content: 'hi' }, call, answer],
+    });
+    expect(JSON.parse(stolen.text).id).not.toContain(own);
+    const kept = JSON.parse((await alice(`/v1/responses/${made.id}`)).text);
+    expect(kept).toEqual(made);
   });
 
   it('is refused without credentials, in OpenAI’s shape', async () => {
-    const node = await TenantNode.open({ ...unlimited, docs: false, playground: false });
-    try {
-      const refused = await node.as('unknown')('/v1/models');
-      expect([refused.status, JSON.parse(refused.text)]).toEqual([401, shape]);
-      expect(JSON.parse(refused.text).error.type).toBe('authentication_error');
-    } finally {
-      await node.app.close();
-    }
+    const node = await tenantNode({ ...unlimited, docs: false, playground: false });
+    const refused = await node.as('unknown')('/v1/models');
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([401, shape]);
+    expect(JSON.parse(refused.text).error.type).toBe('authentication_error');
   });
 });
