@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { defineAgent, } from '../../src/index.ts';
+import { defineAgent } from '../../src/index.ts';
 import { headersOf, metaOf, request } from '../protocols/mcp/modern.ts';
 import { agent, echo } from '../support/agents.ts';
 import { deferred } from '../support/deferred.ts';

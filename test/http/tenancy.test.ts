@@ -1,4 +1,4 @@
-import { expect, it, } from 'vitest';
+import { expect, it } from 'vitest';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';

@@ -210,7 +210,11 @@ const malformedProtocols: readonly [MalformedProtocol, ...MalformedProtocol[]] =
           body: message('tools/call', { ...call, requestState: `${id}.1.x`, _meta: meta }),
         },
         { method: 'POST', path: '/mcp', body: message('tasks/get', { taskId: id, _meta: meta }) },
-        { method: 'POST', path: '/mcp', body: message('tasks/update', { taskId: id, inputResponses: {}, _meta: meta }) },
+        {
+          method: 'POST',
+          path: '/mcp',
+          body: message('tasks/update', { taskId: id, inputResponses: {}, _meta: meta }),
+        },
         { method: 'POST', path: '/mcp', body: { jsonrpc: '2.0', id: `${id}:1`, result: { action: 'accept' } } },
         { method: 'GET', path: '/mcp' },
         { method: 'DELETE', path: '/mcp' },

@@ -1,4 +1,4 @@
-import { describe, expect, it, } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { trajectory } from '../../../src/index.ts';
 import { agent, askOnce, echo } from '../../support/agents.ts';
 import { type Served, serve } from '../../support/serve.ts';
