@@ -6,6 +6,7 @@ import ZenObservable from 'zen-observable';
 import type { Callbag } from '../../src/core/agent.ts';
 import { fromAgent } from '../../src/engine/execution/from-agent.ts';
 import { deferred } from '../support/deferred.ts';
+import { turn } from '../support/turn.ts';
 
 const all = <T>(input: Parameters<typeof fromAgent<T>>[0]): Promise<T[]> =>
   firstValueFrom(fromAgent(input).pipe(toArray()));
@@ -208,5 +209,3 @@ describe('the conversion of an agent’s return value', () => {
     expect(fromAgent(NEVER)).toBe(NEVER);
   });
 });
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -11,7 +11,8 @@ import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { answerOf, begin, runOf, toTheEnd } from '../support/lives.ts';
 import { nodes, pairOf } from '../support/nodes.ts';
-import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
+import { eventsOf, finished, type Served } from '../support/serve.ts';
+import { awaitingOn } from '../support/takeovers.ts';
 import { turn, turns } from '../support/turn.ts';
 
 const reply = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
@@ -218,12 +219,6 @@ async function* racesOnNodes(agent: Agent, first: (typeof orders)[number], near:
     const requests = { cancel: () => cancelOn(cancels, run_id), resume: () => resumeOn(resumes, run_id) };
     yield { a, b, run_id, answers: await race(first, { ...requests, wait: () => turns(moment) }) };
   }
-}
-
-async function awaitingOn(served: Served): Promise<string> {
-  const { run_id, status } = await (await served.post('/runs', ask('asks'))).json();
-  expect(status).toBe('awaiting');
-  return run_id;
 }
 
 const cancelOn = (served: Served, run_id: string): Promise<string> => requestOn(served, `/runs/${run_id}/cancel`);

@@ -4,12 +4,7 @@ import { echo } from '../support/agents.ts';
 import { deferred } from '../support/deferred.ts';
 import { listen, type Served } from '../support/serve.ts';
 import { violationsInBoth } from './axe.ts';
-import { inPlayground, picture, soon, visit } from './browser.ts';
-
-const looks = [
-  { name: 'a desktop', width: 1440, height: 900 },
-  { name: 'a phone', width: 390, height: 844 },
-];
+import { inPlayground, looks, picture, soon, visit } from './browser.ts';
 
 inPlayground('the guide', () => {
   let served: Served;

@@ -13,11 +13,6 @@ const changedAt = (text: string, at: number): string => {
   return text.slice(0, at) + other + text.slice(at + 1);
 };
 
-function folder(): string {
-  const path = newFolder(onTestFinished);
-  return path;
-}
-
 describe('an API key', () => {
   it('has a form that scanners of leaked secrets find, and an id', () => {
     for (let count = 0; count < 200; count += 1) {
@@ -136,7 +131,7 @@ describe('a watched file', () => {
   }
 
   it('is read again after each change, also where a link moves to another file', () => {
-    const dir = folder();
+    const dir = newFolder(onTestFinished);
     const [link, path] = [join(dir, 'link'), join(dir, 'keys.json')];
     writeFileSync(join(dir, 'one'), '1');
     writeFileSync(join(dir, 'two'), '2');
@@ -154,7 +149,7 @@ describe('a watched file', () => {
   });
 
   it('keeps its last value while it is broken or missing, and reports each state once', () => {
-    const path = join(folder(), 'keys.json');
+    const path = join(newFolder(onTestFinished), 'keys.json');
     writeFileSync(path, '1');
     const { file, problems } = watched(path);
     writeFileSync(path, '{ "no');
@@ -171,7 +166,7 @@ describe('a watched file', () => {
   });
 
   it('is refused at the start where it is missing, or other users may write it', () => {
-    const path = join(folder(), 'keys.json');
+    const path = join(newFolder(onTestFinished), 'keys.json');
     expect(() => watched(path)).toThrow(/keys\.json: ENOENT/);
     writeFileSync(path, '1');
     chmodSync(path, 0o666);
