@@ -9,7 +9,7 @@ import { startEngine } from '../../src/testing/engine.ts';
 import { deferred } from '../support/deferred.ts';
 import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
-import { answerOf, begin, runOf, toTheEnd } from '../support/lives.ts';
+import { answerOf, begun, toTheEnd } from '../support/lives.ts';
 import { nodes, pairOf } from '../support/nodes.ts';
 import { eventsOf, finished, type Served } from '../support/serve.ts';
 import { awaitingOn } from '../support/takeovers.ts';
@@ -81,19 +81,13 @@ const requestsOf = (engine: Engine, run_id: string): Omit<Requests, 'wait'> => (
   resume: () => answerOf(engine.resume(run_id, reply).then(({ run }) => run)),
 });
 
-async function awaiting(engine: Engine): Promise<string> {
-  const run_id = await begin(engine, 'asks');
-  while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
-  return run_id;
-}
-
 describe('a run whose cancel was acknowledged', () => {
   describe.each(orders)('at about the same moment as a reply, the %s first,', (first) => {
     it.each([true, false])('ends cancelled, and takes no reply any more (durable: %s)', async (durable) => {
       const engine = await engineOf([agentOf(durable, asks)]);
       for (const pass of [microtasks, turns]) {
         for (const moment of moments) {
-          const run_id = await awaiting(engine);
+          const run_id = await begun(engine, 'asks');
           const answers = await race(first, { ...requestsOf(engine, run_id), wait: () => pass(moment) });
           await expect(engine.resume(run_id, reply)).rejects.toMatchObject({ kind: 'not_awaiting', status: 409 });
           const { run, events } = await toTheEnd(engine, run_id);
@@ -106,7 +100,7 @@ describe('a run whose cancel was acknowledged', () => {
       for (const moment of moments) {
         const store = new MemoryStore();
         const before = await startEngine([agentOf(true, asks)], store);
-        const run_id = await awaiting(before);
+        const run_id = await begun(before, 'asks');
         await before.stop();
         const engine = await startEngine([agentOf(true, asks)], store);
         const answers = await race(first, { ...requestsOf(engine, run_id), wait: () => microtasks(moment) });

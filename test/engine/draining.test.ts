@@ -9,7 +9,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { durable } from '../support/agents.ts';
 import { engineOf } from '../support/engine.ts';
-import { begin, runOf, toTheEnd } from '../support/lives.ts';
+import { begin, begun, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn, turns } from '../support/turn.ts';
 
@@ -211,8 +211,7 @@ describe('a run that asks beside a step, whose process stops', () => {
     });
     const store = new MemoryStore();
     const engine = await startEngine([agent], store, longGrace);
-    const run_id = await begin(engine, 'works');
-    while ((await runOf(engine, run_id)).status !== 'in-progress') await turn();
+    const run_id = await begun(engine, 'works', 'in-progress');
     const stopped = engine.stop();
     await engine.cancel(run_id);
     await turns(20);

@@ -9,7 +9,7 @@ import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { engineOf } from '../support/engine.ts';
-import { atRest, begin, runOf, toTheEnd } from '../support/lives.ts';
+import { atRest, begin, begun, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
 
@@ -26,8 +26,7 @@ const asksWhile = (work: () => Observable<string>) =>
 async function awaiting(agent = asksWhile(() => NEVER), limits: Partial<Limits> = {}) {
   const store = new MemoryStore();
   const engine = await startEngine([agent], store, limits);
-  const run_id = await begin(engine, 'asks');
-  while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+  const run_id = await begun(engine, 'asks');
   return { store, engine, run_id };
 }
 
@@ -182,8 +181,7 @@ describe('a re-entry before which another write came', () => {
   it('is repeated', async () => {
     const store = new Disturbed();
     const first = await startEngine([agentOf(() => NEVER)], store);
-    const run_id = await begin(first, 'asks');
-    while ((await runOf(first, run_id)).status !== 'in-progress') await turn();
+    const run_id = await begun(first, 'asks', 'in-progress');
     await first.stop();
     store.left = 1;
     const second = await engineOf([agentOf(() => of('done'))], store, { sweepInterval: 2 });

@@ -17,7 +17,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { engineOf } from '../support/engine.ts';
-import { begin, type Ended, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { begin, begun, type Ended, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { textOf as text } from '../support/run-output.ts';
 
@@ -128,8 +128,7 @@ describe('the limits of a run', () => {
       });
     });
     const engine = await engineOf([agent], new MemoryStore(), limits);
-    const run_id = await begin(engine, 'much');
-    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    const run_id = await begun(engine, 'much');
     // Several periodic checks, none of which may release it from memory.
     await new Promise((resolve) => setTimeout(resolve, 20));
     await engine.resume(run_id, { type: 'message', message: { parts: [] } });
@@ -303,8 +302,7 @@ describe('the log of a run that asks often', () => {
       await new Promise((resolve) => void context.await('?').subscribe({ complete: () => resolve(undefined) }));
     });
     const engine = await engineOf([asks]);
-    const run_id = await begin(engine, 'much');
-    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    const run_id = await begun(engine, 'much');
     expect(text(await runOf(engine, run_id))).toBe('so far');
     const asked = (await eventsOf(engine, run_id)).find(({ type }) => type === 'run.awaiting');
     expect(asked).toMatchObject({ run: { output: [] } });

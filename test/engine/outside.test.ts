@@ -10,7 +10,7 @@ import { cutAll, cutEverywhere, Effects, RecordingStore } from '../../src/testin
 import { startEngine } from '../../src/testing/engine.ts';
 import { deferred } from '../support/deferred.ts';
 import { engineOf } from '../support/engine.ts';
-import { atRest, begin, runOf, toTheEnd } from '../support/lives.ts';
+import { atRest, begin, begun, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
 
@@ -144,8 +144,7 @@ describe.each(['generator', 'observable'] as const)('a run that leaves its proce
     const { agent, undone } = locking(style);
     const store = new MemoryStore();
     const first = await startEngine([agent], store);
-    const run_id = await begin(first, 'works');
-    await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+    const run_id = await begun(first, 'works');
     const row = await store.run(run_id);
     if (row === undefined) throw new Error('the run is in the store');
     await store.commit([{ row: { ...row, epoch: row.epoch + 1 }, from: row.epoch, expect: row.last, lines: [] }]);
@@ -159,8 +158,7 @@ describe.each(['generator', 'observable'] as const)('a run that leaves its proce
   it('is undone where it is cancelled', async () => {
     const { agent, undone } = locking(style);
     const engine = await engineOf([agent]);
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const run_id = await begun(engine, 'works');
     await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     expect(undone).toEqual(style === 'generator' ? ['refund', 'unlock'] : ['unlock']);
@@ -329,8 +327,7 @@ describe('the agent of a cancelled durable run', () => {
       return 'done';
     });
     const engine = await engineOf([agent]);
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'in-progress');
+    const run_id = await begun(engine, 'works', 'in-progress');
     await engine.cancel(run_id);
     finish();
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
@@ -340,8 +337,7 @@ describe('the agent of a cancelled durable run', () => {
   it('cleans up in steps of their own, before the run is cancelled', async () => {
     const done: string[] = [];
     const engine = await engineOf([freeing(done)]);
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const run_id = await begun(engine, 'works');
     await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     expect(done).toEqual(['booked', 'freed seat 1', 'told']);
@@ -359,8 +355,7 @@ describe('the agent of a cancelled durable run', () => {
       return 'kept';
     });
     const engine = await engineOf([agent], store);
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const run_id = await begun(engine, 'works');
     const before = store.durable;
     await engine.cancel(run_id);
     await toTheEnd(engine, run_id);
@@ -371,8 +366,7 @@ describe('the agent of a cancelled durable run', () => {
     const done: string[] = [];
     const store = new RecordingStore();
     const first = await startEngine([freeing(done)], store);
-    const run_id = await begin(first, 'works');
-    await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+    const run_id = await begun(first, 'works');
     const awaited = store.commits.length;
     await first.cancel(run_id);
     expect((await toTheEnd(first, run_id)).run.status).toBe('cancelled');
@@ -399,8 +393,7 @@ describe('the agent of a cancelled durable run', () => {
       const store = new MemoryStore();
       const done: string[] = [];
       const first = await startEngine([freeing(done)], store, ends === 'rests' ? resting : {});
-      const run_id = await begin(first, 'works');
-      await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+      const run_id = await begun(first, 'works');
       if (ends === 'rests') await atRest(store, run_id);
       await first.stop();
       const second = await startEngine([freeing(done)], store);
@@ -416,8 +409,7 @@ describe('the agent of a cancelled durable run', () => {
     const engine = await engineOf([freeing(done, () => new Promise(() => {}))], new MemoryStore(), {
       cancelGrace: 20,
     });
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const run_id = await begun(engine, 'works');
     await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     await waits();

@@ -9,7 +9,7 @@ import type { AwaitRequest, Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { engineOf } from '../support/engine.ts';
-import { begin, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { begin, begun, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { textOf } from '../support/run-output.ts';
 
@@ -241,8 +241,7 @@ describe('a schema that zod has made', () => {
         .pipe(map(({ message }) => `${Order.parse(JSON.parse(message.parts[0]?.content ?? '')).amount} taken`)),
     );
     const engine = await engineOf([agent]);
-    const run_id = await begin(engine, 'asks');
-    while ((await runOf(engine, run_id)).status !== 'awaiting') await new Promise(setImmediate);
+    const run_id = await begun(engine, 'asks');
     for (const [what, change] of Object.entries(bad)) {
       const value = { ...good, ...change };
       expect(Order.safeParse(value).success, what).toBe(false);

@@ -6,7 +6,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { engineOf } from '../support/engine.ts';
-import { atRest, begin, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
+import { atRest, begin, begun, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
 
@@ -56,8 +56,7 @@ async function awaiting(count: number): Promise<{ store: Unreadable; engine: Eng
   const first = await startEngine([hurried], store, { passivateAfter: 1, sweepInterval: 1 });
   const run_ids: string[] = [];
   for (let n = 0; n < count; n += 1) {
-    const run_id = await begin(first, 'hurried');
-    while ((await runOf(first, run_id)).status !== 'awaiting') await turn();
+    const run_id = await begun(first, 'hurried');
     await atRest(store, run_id);
     run_ids.push(run_id);
     vi.advanceTimersByTime(1);
