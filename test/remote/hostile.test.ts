@@ -34,7 +34,7 @@ type Answer = (response: ServerResponse, run: object) => unknown;
 
 const allowNetworks = ['127.0.0.1'];
 
-/** The time in which a server is silent passes only while it sends something, so a slow machine is not taken for silence. */
+/** `idleTimeout` passes only while the server sends something, so that a slow machine does not use it up. */
 function holdClock(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
