@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Agent } from 'rivulet';
@@ -8,11 +7,11 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { McpServers } from '../../agents/_mcp-servers.ts';
 import { createChat } from '../../agents/chat.ts';
 import { type McpHttpServer, startMcp } from '../remote/mcp-server.ts';
+import { newFolder } from '../support/folder.ts';
 import { type Answer, type LlmRequest, startLlm } from './llm.ts';
 
 function fileOf(mcpServers: unknown): string {
-  const folder = mkdtempSync(join(tmpdir(), 'rivulet-tools-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder(onTestFinished);
   const path = join(folder, 'mcp.json');
   writeFileSync(path, JSON.stringify({ mcpServers }));
   return path;

@@ -7,6 +7,7 @@ import echo from '../../agents/echo.ts';
 import panel from '../../agents/panel.ts';
 import summarize from '../../agents/summarize.ts';
 import { agent } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import { startLlm } from './llm.ts';
 
 const text = 'Rivers carry water to the sea.';
@@ -68,10 +69,7 @@ describe('panel', () => {
       vi.useRealTimers();
     });
     let signal: AbortSignal | undefined;
-    let asked = (): void => {};
-    const modelAsked = new Promise<void>((resolve) => {
-      asked = resolve;
-    });
+    const { promise: modelAsked, resolve: asked } = deferred();
     const silent = agent('chat', (_, context) => {
       signal = context.signal;
       asked();

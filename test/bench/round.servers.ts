@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { build, Contestant } from '../../bench/contestant.ts';
@@ -10,9 +9,9 @@ import { write } from '../../bench/report.ts';
 import { compare } from '../../bench/rounds.ts';
 import { type MeasuredInRounds, usualTurn } from '../../bench/work.ts';
 import { works } from '../../bench/works.ts';
+import { newFolder } from '../support/folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-bench-test-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 const workOf = (name: string) => works.find((one): one is MeasuredInRounds => one.name === name);
 const work = workOf('1 stream of 1,000 tokens');

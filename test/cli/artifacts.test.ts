@@ -1,15 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ArtifactFolder, fileName, saveArtifact } from '../../src/cli/terminal/artifacts.ts';
+import { newFolder } from '../support/folder.ts';
 import { processorTime } from '../support/processor-time.ts';
 
-function makeFolder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'rivulet-artifacts-'));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
 const text = (name: string, content = 'x') => ({ name, content_type: 'text/plain', content });
 
 describe('the file name of an artifact', () => {
@@ -57,7 +52,7 @@ describe('the file name of an artifact', () => {
 
 describe('an artifact folder', () => {
   it('saves artifacts under any name that an agent chooses', () => {
-    const folder = makeFolder();
+    const folder = newFolder(onTestFinished);
     const artifacts = new ArtifactFolder(folder);
     const names = ['世'.repeat(300), 'x'.repeat(300), '.', '.profile', 'aux.h', 'a\0b', '\ud800'];
     for (const name of names) expect(artifacts.save(text(name))).toMatch(/^saved as /);
@@ -66,7 +61,7 @@ describe('an artifact folder', () => {
   });
 
   it('overwrites no file, and continues counting for each artifact of the same name', () => {
-    const folder = makeFolder();
+    const folder = newFolder(onTestFinished);
     writeFileSync(join(folder, 'a.csv'), 'mine');
     const artifacts = new ArtifactFolder(folder);
     const save = (name: string): string => artifacts.save(text(name)).slice(`saved as ${folder}/`.length);
@@ -83,7 +78,7 @@ describe('an artifact folder', () => {
   });
 
   it('counts a file that cannot be written, and does not throw', () => {
-    const folder = makeFolder();
+    const folder = newFolder(onTestFinished);
     writeFileSync(join(folder, 'file'), '');
     const artifacts = new ArtifactFolder(join(folder, 'file'));
     expect(saveArtifact(text('a.csv'), artifacts)).toMatch(/^a\.csv \(text\/plain, 1 bytes\) was not saved: E\w+/);

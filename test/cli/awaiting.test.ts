@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { map } from 'rxjs';
 import { expect, it } from 'vitest';
 import { defineAgent, type Run } from '../../src/index.ts';
+import { newFolder } from '../support/folder.ts';
 import { ask, listen, type Served, textOf } from '../support/serve.ts';
 
 const asks = defineAgent(
@@ -14,8 +13,7 @@ const asks = defineAgent(
 
 // awaiting.servers.ts does the same with processes and more runs, and measures their memory.
 it('keeps awaiting runs on disk, where the next server finds and resumes them', async ({ onTestFinished }) => {
-  const folder = mkdtempSync(join(tmpdir(), 'rivulet-awaiting-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder(onTestFinished);
   const limits = { passivateAfter: 1, sweepInterval: 100 };
   const start = () => listen([asks], { store: `sqlite:${join(folder, 'awaiting.db')}`, limits });
   const answer = (served: Served, run_id = ''): Promise<Response> =>

@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { connect } from '../../src/cli/connect.ts';
 import { terminal } from '../../src/cli/terminal/terminal.ts';
+import { turn } from '../support/turn.ts';
 
 /** Replaces fetch; records its calls and the notes printed. */
 function mockFetch(fetch: typeof globalThis.fetch) {
@@ -16,14 +17,12 @@ function mockFetch(fetch: typeof globalThis.fetch) {
   });
   return { calls, notes };
 }
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 it('prints a note after 5 s without a response, and fails after 30 s', async () => {
   const { notes } = mockFetch(() => new Promise(() => {}));
   const ended = connect({ url: 'http://rivulet.test:81/', header: [] })
     .agents()
     .catch((error: unknown) => error);
-  await nextTurn();
+  await turn();
   vi.advanceTimersByTime(5_000);
   expect(notes).toEqual(['No response from rivulet.test:81 yet; still waiting.']);
   vi.advanceTimersByTime(25_000);
@@ -37,9 +36,9 @@ it('prints the cause and the delay of each reconnection, and fails after the las
   const events = connect({ url: 'http://rivulet.test/', header: [] }, 2).watch('11111111-2222-4333-8444-555555555555');
   const ended = events.forEach(() => {}).catch((error: unknown) => error);
   for (let attempt = 1; attempt <= 2; attempt += 1) {
-    while (notes.length < attempt) await nextTurn();
+    while (notes.length < attempt) await turn();
     expect(notes[attempt - 1]).toMatch(new RegExp(`no route\\); retrying in \\d\\.\\d s, ${attempt} of 2\\.$`));
-    await nextTurn();
+    await turn();
     vi.advanceTimersByTime(10_000);
   }
   expect(await ended).toMatchObject({ code: 'network' });

@@ -1,12 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { InputHistory } from '../../src/cli/terminal/input.ts';
+import { newFolder } from '../support/folder.ts';
 
 function stateFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'rivulet-state-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder(onTestFinished);
   return folder;
 }
 

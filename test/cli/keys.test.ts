@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { newKey } from '../../src/cli/commands/keys.ts';
@@ -7,6 +6,7 @@ import { terminal } from '../../src/cli/terminal/terminal.ts';
 import { parseKeyFile } from '../../src/http/auth/key-file.ts';
 import { userScopes } from '../../src/http/auth/key-records.ts';
 import { KeyRing } from '../../src/http/auth/key-ring.ts';
+import { newFolder } from '../support/folder.ts';
 
 const printed: string[] = [];
 const noted: string[] = [];
@@ -20,8 +20,7 @@ afterEach(() => {
 const options = { principal: 'alice', scope: [], agent: [] };
 
 function fileWith(text: string | undefined): string {
-  const folder = mkdtempSync(join(tmpdir(), 'keys-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder(onTestFinished);
   if (text !== undefined) writeFileSync(join(folder, 'keys.yaml'), text);
   return join(folder, 'keys.yaml');
 }

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, describe, expect, it } from 'vitest';
 import { addServing, type Resolved, resolveSettings } from '../../src/cli/settings/resolve-settings.ts';
 import { fileSchema, rows } from '../../src/cli/settings/settings.ts';
+import { newFolder } from '../support/folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-settings-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 function fileOf(text: string, name = 'rivulet.yaml'): string {
   const path = join(folder, name);

@@ -4,6 +4,7 @@ import { createClient } from 'rivulet/client';
 import { concat, defer, map, NEVER, of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { agent, askOnce, Tap } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import { screenOf } from '../support/screen.ts';
 import { Terminal } from '../support/terminal.ts';
 
@@ -29,11 +30,8 @@ const pattern = agent('pattern', (_, context) => {
     .await('Which name?', { schema: { type: 'object', properties, required: ['name', 'code'] } })
     .pipe(map(({ message }) => message.parts[0]?.content ?? ''));
 });
-let dig = (): void => {};
 /** Resolves when the test has seen the running step. */
-const dug = new Promise<void>((resolve) => {
-  dig = resolve;
-});
+const { promise: dug, resolve: dig } = deferred();
 const steps = agent('steps', (_, context) =>
   concat(
     of(trajectory({ tool_name: 'dig', tool_input: { deep: true } })),

@@ -66,7 +66,11 @@ describe('resumingFetch', () => {
       const page = new EventTarget();
       vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
       vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page));
-      onTestFinished(() => void vi.unstubAllGlobals());
+      vi.useFakeTimers();
+      onTestFinished(() => {
+        vi.unstubAllGlobals();
+        vi.useRealTimers();
+      });
       const { fetch, calls } = answering(streamed('id: 1.1\ndata: a\n\n', 'stay'), streamed(`id: 2.1\n${done}`));
       const response = await resumingFetch({ fetch, delay: 1 })('/ai/echo', post());
       const text = response.text();
@@ -74,6 +78,7 @@ describe('resumingFetch', () => {
       page.dispatchEvent(
         event === 'pageshow' ? Object.assign(new Event(event), { persisted: true }) : new Event(event),
       );
+      await vi.advanceTimersByTimeAsync(10_000);
       expect(await text).toBe(`id: 1.1\ndata: a\n\nid: 2.1\n${done}`);
       expect(calls[1]?.headers.get('last-event-id')).toBe('1.1');
     },

@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createClient } from 'rivulet/client';
 import { lastValueFrom, toArray } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { deferred } from '../support/deferred.ts';
 import { completed, created, fastReconnect, frame, openStream, run_id, script, stream } from './script.ts';
 
 const url = 'http://rivulet.test/';
@@ -189,10 +190,7 @@ describe('an unintended server', () => {
 
   it('cannot fill the memory with an endless error', async () => {
     let sent = 0;
-    let gone = (): void => {};
-    const left = new Promise<void>((resolve) => {
-      gone = resolve;
-    });
+    const { promise: left, resolve: gone } = deferred();
     handle = (_request, response) => {
       response.writeHead(500).on('close', gone);
       const piece = Buffer.alloc(64 * 1024, 'x');

@@ -1,12 +1,8 @@
-import type { Agent, Run } from 'rivulet';
+import type { Agent } from 'rivulet';
 import { createClient } from 'rivulet/client';
-import { lastValueFrom } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { agent, askOnce, echo } from '../support/agents.ts';
-import { listed } from '../support/details.ts';
 import { serveApi } from '../support/serve.ts';
-
-const missing = '00000000-0000-4000-8000-000000000000';
 
 async function setUp(...more: Agent[]) {
   const served = await serveApi([echo, askOnce, ...more]);
@@ -21,35 +17,6 @@ describe('calls of the client', () => {
     expect(await client.agent('echo')).toMatchObject({ name: 'echo', description: "The test's echo." });
   });
 
-  it('list runs by page, read one and delete it', async () => {
-    const { client } = await setUp();
-    const made = [await client.sync('echo', 'a'), await client.sync('echo', 'b'), await client.sync('ask', 'c')];
-    // Lists leave out the output.
-    const rows = made.map((run, index) => listed(run, 'abc'[index] ?? ''));
-    expect((await client.runs({ status: 'awaiting' })).runs).toEqual([rows[2]]);
-    const first = await client.runs({ agent_name: 'echo', limit: 1 });
-    expect(first.runs).toEqual([rows[1]]);
-    const second = await client.runs({ agent_name: 'echo', limit: 1, cursor: first.next_cursor });
-    expect(second.runs).toEqual([rows[0]]);
-    const { run_id } = made[0] as Run;
-    expect(await client.get(run_id)).toMatchObject({
-      ...made[0],
-      input: [{ role: 'user', parts: [{ content: 'a' }] }],
-    });
-    await client.remove(run_id);
-    await expect(client.get(run_id)).rejects.toMatchObject({ status: 404 });
-    await expect(client.remove(made[2]?.run_id ?? '')).rejects.toMatchObject({ status: 409 });
-  });
-
-  it('read a session and delete it', async () => {
-    const { client } = await setUp();
-    const { session_id = '' } = await client.sync('echo', 'a');
-    const { id, history } = await client.session(session_id);
-    expect([id, history.length]).toEqual([session_id, 2]);
-    await client.removeSession(session_id);
-    await expect(client.session(session_id)).rejects.toMatchObject({ status: 404 });
-  });
-
   it('share no signal, with which Node 20 would keep an entry for each call', async () => {
     const { client } = await setUp();
     const any = vi.spyOn(AbortSignal, 'any');
@@ -57,21 +24,6 @@ describe('calls of the client', () => {
     for (let n = 0; n < 3; n += 1) await client.agents();
     const sources = any.mock.calls.flatMap(([signals]) => [...signals]);
     expect(sources).toHaveLength(new Set(sources).size);
-  });
-
-  it('fail with the server’s error', async () => {
-    const { client } = await setUp();
-    const unknown = { name: 'ClientError', code: 'not_found', status: 404, retryable: false };
-    await expect(client.agent('missing-agent')).rejects.toMatchObject(unknown);
-    await expect(client.start('missing-agent', 'a')).rejects.toMatchObject(unknown);
-    await expect(client.sync('missing-agent', 'a')).rejects.toMatchObject(unknown);
-    await expect(lastValueFrom(client.run('missing-agent', 'a'))).rejects.toMatchObject(unknown);
-    await expect(lastValueFrom(client.watch(missing))).rejects.toMatchObject(unknown);
-    await expect(client.get('../agents')).rejects.toMatchObject({ status: 422, code: 'invalid_input' });
-    await expect(lastValueFrom(client.run('echo', []))).rejects.toMatchObject({
-      status: 422,
-      message: expect.stringContaining('input'),
-    });
   });
 
   it('fail with the connection’s error', async () => {

@@ -1,6 +1,7 @@
 import { createClient, type Events, type MessagePart } from 'rivulet/client';
 import { lastValueFrom, takeWhile, tap, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { turn } from '../support/turn.ts';
 import {
   type Answer,
   awaiting,
@@ -21,8 +22,6 @@ import {
 const url = 'http://rivulet.test/';
 const soon = 'retry: 1\n\n';
 const lost = () => new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED') });
-/** Waits until nothing more happens without the passing of time. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const typesOf = async (events: Events): Promise<string[]> =>
   (await lastValueFrom(events.pipe(toArray()))).map((event) =>
     event.type === 'message.part' ? (event.part.content ?? '') : event.type,
@@ -416,10 +415,10 @@ describe('unsubscribing', () => {
     const subscription = createClient({ url, fetch, reconnect: { firstRetries: 1 } })
       .watch(run_id)
       .subscribe({ error: onEvent, complete: onEvent });
-    await settled();
+    await turn();
     expect(vi.getTimerCount()).toBe(1);
     subscription.unsubscribe();
-    await settled();
+    await turn();
     expect(vi.getTimerCount()).toBe(0);
     expect(requests.map(({ signal }) => signal.aborted)).toEqual([true]);
     expect(onEvent).not.toHaveBeenCalled();

@@ -57,11 +57,6 @@ describe('the frames of a stream', () => {
     }
   });
 
-  it('do not include an incomplete one', async () => {
-    const cut = new TextEncoder().encode('id: 1\ndata: 1\n\nid: 2\ndata: 2\n');
-    expect(await read(streamed([cut]).response)).toEqual([{ id: '1', data: '1' }]);
-  });
-
   it('are read only when the reader asks; leaving the loop cancels the body', async () => {
     let pulls = 0;
     function* endless() {
@@ -86,11 +81,6 @@ describe('the frames of a stream', () => {
     const { response, state } = streamed(endless());
     await expect(read(response, 10_000)).rejects.toMatchObject({ code: 'event_too_large', retryable: false });
     expect(state.cancelled).toBe(true);
-  });
-
-  it('are not searched in a response that is not an event stream', async () => {
-    const page = new Response('<h1>Log in</h1>', { headers: { 'Content-Type': 'text/html' } });
-    await expect(read(page)).rejects.toMatchObject({ code: 'not_understood', status: 200, retryable: false });
   });
 });
 

@@ -32,20 +32,3 @@ it('goes on after a task that fails', async () => {
   await expect(queue.run('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(await queue.run('a', async () => 'yes')).toBe('yes');
 });
-
-it('leaves as many places free as a share has, so that another share can begin', async () => {
-  const queue = new FairQueue({ atOnce: 4, perShare: 'free' });
-  const begun: string[] = [];
-  const add = (share: string): void =>
-    void queue.run(share, () => {
-      begun.push(share);
-      return new Promise(() => {});
-    });
-  for (let n = 0; n < 4; n += 1) add('a');
-  await turns(1);
-  expect(begun).toEqual(['a', 'a']);
-  expect([queue.free, queue.waiting('a')]).toEqual([2, 2]);
-  add('b');
-  await turns(1);
-  expect(begun).toEqual(['a', 'a', 'b']);
-});

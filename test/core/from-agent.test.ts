@@ -5,6 +5,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import ZenObservable from 'zen-observable';
 import type { Callbag } from '../../src/core/agent.ts';
 import { fromAgent } from '../../src/engine/execution/from-agent.ts';
+import { deferred } from '../support/deferred.ts';
+import { turn } from '../support/turn.ts';
 
 const all = <T>(input: Parameters<typeof fromAgent<T>>[0]): Promise<T[]> =>
   firstValueFrom(fromAgent(input).pipe(toArray()));
@@ -112,7 +114,7 @@ describe('the conversion of an agent’s return value', () => {
         if (kind === 1) sink(1, pulled++);
         else ended = true;
       });
-    const waiting = withResolvers();
+    const waiting = deferred();
     const ready = () => (pulled === 100_000 ? waiting.promise : undefined);
     const subscription = fromAgent(endless, { ready }).subscribe();
     await expect.poll(() => pulled).toBe(100_000);
@@ -149,7 +151,7 @@ describe('the conversion of an agent’s return value', () => {
     ['ReadableStream', (cancel) => new ReadableStream<string>({ cancel })],
     ['Readable', (onClosed) => new Readable({ read() {} }).on('close', onClosed)],
   ])('closes an idle %s that is unsubscribed at once', async (_, make) => {
-    const closed = withResolvers();
+    const closed = deferred();
     const work: Promise<unknown>[] = [];
     const source = make(closed.resolve);
     fromAgent(source, { pending: (one) => work.push(one) })
@@ -167,7 +169,7 @@ describe('the conversion of an agent’s return value', () => {
   });
 
   it('runs the finally block of a generator that is unsubscribed', async () => {
-    const closed = withResolvers();
+    const closed = deferred();
     const endless = async function* () {
       try {
         for (;;) yield await Promise.resolve('tick');
@@ -207,13 +209,3 @@ describe('the conversion of an agent’s return value', () => {
     expect(fromAgent(NEVER)).toBe(NEVER);
   });
 });
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-function withResolvers() {
-  let resolve: () => void = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}

@@ -1,7 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const main = resolve(import.meta.dirname, '../../packages/create-rivulet/dist/main.js');
@@ -9,10 +7,3 @@ const main = resolve(import.meta.dirname, '../../packages/create-rivulet/dist/ma
 /** Runs create-rivulet from its build, as the package manager of this user agent does; its stdin is not a terminal. */
 export const create = (cwd: string, args: string[], userAgent = 'npm/11.0.0 node/v20.19.0 linux x64') =>
   promisify(execFile)(process.execPath, [main, ...args], { cwd, env: { npm_config_user_agent: userAgent } });
-
-/** An empty folder, which is removed at the end of the test. */
-export function emptyFolder({ onTestFinished }: { onTestFinished: (clean: () => void) => void }): string {
-  const folder = mkdtempSync(join(tmpdir(), 'create-rivulet-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}

@@ -2,13 +2,14 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import rivulet from '../../package.json' with { type: 'json' };
-import { create, emptyFolder } from './create.ts';
+import { newFolder } from '../support/folder.ts';
+import { create } from './create.ts';
 
 const read = (...path: string[]): string => readFileSync(join(...path), 'utf8');
 
 describe.concurrent('create-rivulet', () => {
   it('writes a project into a new folder, with the versions that Rivulet is tested with', async (t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     await create(cwd, ['My Agents']);
     const { name, type, scripts, dependencies, devDependencies } = JSON.parse(read(cwd, 'My Agents/package.json'));
     expect([name, type]).toEqual(['my-agents', 'module']);
@@ -20,7 +21,7 @@ describe.concurrent('create-rivulet', () => {
   });
 
   it('writes an agent of a language model, and a chat page, with their packages', async (t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     await create(cwd, ['chat', '--template', 'chat-ui']);
     const { scripts, dependencies, devDependencies } = JSON.parse(read(cwd, 'chat/package.json'));
     expect(scripts['dev:page']).toBe('vite page');
@@ -33,7 +34,7 @@ describe.concurrent('create-rivulet', () => {
   });
 
   it('refuses a template that there is not', async (t) => {
-    await expect(create(emptyFolder(t), ['chat', '--template', 'vue'])).rejects.toMatchObject({
+    await expect(create(newFolder(t.onTestFinished), ['chat', '--template', 'vue'])).rejects.toMatchObject({
       code: 2,
       stderr: 'create-rivulet: --template vue: expected one of hello, llm, chat-ui\n',
     });
@@ -44,7 +45,7 @@ describe.concurrent('create-rivulet', () => {
   });
 
   it('writes into the current folder if none is named and no terminal can ask', async (t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     mkdirSync(join(cwd, '.git'));
     const { stdout } = await create(cwd, []);
     expect(existsSync(join(cwd, 'package.json'))).toBe(true);
@@ -52,7 +53,7 @@ describe.concurrent('create-rivulet', () => {
   });
 
   it('refuses a folder that is not empty, unless it may replace files', async (t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     writeFileSync(join(cwd, 'README.md'), 'mine');
     writeFileSync(join(cwd, 'notes.txt'), 'mine');
     await expect(create(cwd, [])).rejects.toMatchObject({
@@ -70,7 +71,7 @@ describe.concurrent('create-rivulet', () => {
     ['yarn/1.22.22 npm/? node/v20.19.0', ['yarn install', 'yarn test', 'yarn dev'], []],
     ['yarn/4.9.0 npm/? node/v20.19.0', ['yarn install', 'yarn test', 'yarn dev'], ['.yarnrc.yml']],
   ])('names the commands of the package manager, and writes its settings: %s', async ([agent, commands, files], t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     const { stdout } = await create(cwd, ['mine'], agent);
     expect(stdout.split('\n').slice(-5)).toEqual(['  cd mine', ...commands.map((command) => `  ${command}`), '']);
     const written = ['pnpm-workspace.yaml', '.yarnrc.yml'].filter((name) => existsSync(join(cwd, 'mine', name)));
@@ -78,12 +79,12 @@ describe.concurrent('create-rivulet', () => {
   });
 
   it('quotes a folder that a shell would read as several words', async (t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     expect((await create(cwd, ['My Agents!'])).stdout).toContain("\n  cd 'My Agents!'\n");
   });
 
   it('copies a packed Rivulet into the project, which then depends on this file', async (t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     mkdirSync(join(cwd, 'clone'));
     writeFileSync(join(cwd, 'clone/rivulet-0.1.0.tgz'), 'packed');
     await create(cwd, ['mine', '--rivulet', 'clone/rivulet-0.1.0.tgz']);
@@ -94,7 +95,7 @@ describe.concurrent('create-rivulet', () => {
   it.for(['missing.tgz', 'clone'])(
     'refuses a packed Rivulet that npm could not install, and writes nothing: %s',
     async (path, t) => {
-      const cwd = emptyFolder(t);
+      const cwd = newFolder(t.onTestFinished);
       mkdirSync(join(cwd, 'clone'));
       await expect(create(cwd, ['mine', '--rivulet', path])).rejects.toMatchObject({
         code: 2,
@@ -105,7 +106,7 @@ describe.concurrent('create-rivulet', () => {
   );
 
   it('refuses a path that is a file', async (t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     writeFileSync(join(cwd, 'taken'), '');
     for (const path of ['taken', 'taken/inside']) {
       await expect(create(cwd, [path])).rejects.toMatchObject({
@@ -118,7 +119,7 @@ describe.concurrent('create-rivulet', () => {
   });
 
   it('refuses what it does not know, and prints its help', async (t) => {
-    const cwd = emptyFolder(t);
+    const cwd = newFolder(t.onTestFinished);
     await expect(create(cwd, ['a', 'b'])).rejects.toMatchObject({ code: 2 });
     await expect(create(cwd, ['--frce'])).rejects.toMatchObject({ code: 2 });
     expect((await create(cwd, ['--help'])).stdout).toMatch(/^Usage: npm create rivulet/);

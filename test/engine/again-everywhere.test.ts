@@ -4,6 +4,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { durable } from '../support/agents.ts';
+import { engineOf } from '../support/engine.ts';
 import { again, begin, eventsOf, toTheEnd } from '../support/lives.ts';
 
 /** Steps side by side, one after the other and in the work of another, a tool, calls, questions in one of them, usage. */
@@ -88,7 +89,7 @@ describe('a run that repeats another one up to any of its events', () => {
   }, 60_000);
 
   it('ends as that one did where the first run goes on meanwhile', async () => {
-    const engine = await startEngine(agents, new RecordingStore());
+    const engine = await engineOf(agents, new RecordingStore());
     const run_id = await begin(engine, 'outer');
     const cursor = await engine.openCursor(run_id, { until: 'settled' });
     for await (const _ of cursor);
@@ -96,6 +97,5 @@ describe('a run that repeats another one up to any of its events', () => {
     const copy = await repeated(engine, run_id, length);
     const first = await toTheEnd(engine, run_id, answer);
     expect(saidIn(copy.run)).toEqual(saidIn(first.run));
-    await engine.stop();
   });
 });

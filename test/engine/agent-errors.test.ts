@@ -8,6 +8,7 @@ import { isReported } from '../../src/engine/unhandled.ts';
 import type { Message } from '../../src/schema/message.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { again, begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { textOf as text } from '../support/run-output.ts';
@@ -86,7 +87,7 @@ it('resumes an awaiting run as usual, although promises of its agent rejected un
     'odd',
     true,
   );
-  const engine = await startEngine([agent], new MemoryStore(), { passivateAfter: 1, sweepInterval: 1 });
+  const engine = await engineOf([agent], new MemoryStore(), { passivateAfter: 1, sweepInterval: 1 });
   const run_id = await begin(engine, 'odd');
   await expect.poll(() => left.mock.calls).toHaveLength(1);
   await settle();
@@ -95,7 +96,6 @@ it('resumes an awaiting run as usual, although promises of its agent rejected un
   await engine.resume(run_id, { type: 'message', message: { parts: [{ content: 'yes' }] } });
   const { run } = await toTheEnd(engine, run_id);
   expect([run.status, text(run), run.questions?.length]).toEqual(['completed', 'You said yes', 1]);
-  await engine.stop();
 });
 
 describe('whatever an agent throws, the process lives and the run ends', () => {
@@ -167,14 +167,13 @@ describe('whatever an agent throws, the process lives and the run ends', () => {
   ];
   it.each(cases)('%s', async (_, run, status) => {
     const seen = strays();
-    const engine = await startEngine([agentOf(run)], new MemoryStore(), { cancelGrace: 5 });
+    const engine = await engineOf([agentOf(run)], new MemoryStore(), { cancelGrace: 5 });
     const run_id = await begin(engine, 'odd');
     await settle();
     if (status === 'cancelled') await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe(status);
     await settle();
     expect(seen).toEqual([]);
-    await engine.stop();
   });
 
   it('where it subscribes to a step or an await without handling its error', async () => {
@@ -327,11 +326,10 @@ describe('an agent’s input and output', () => {
     const request = { protocol: 'openai', metadata: { temperature: 1 } };
     const { run_id } = await first.create({ agent_name: 'odd', input: [{ parts: [{ content: 'go' }] }] }, { request });
     await first.stop();
-    const second = await startEngine([agent], store);
+    const second = await engineOf([agent], store);
     expect((await toTheEnd(second, run_id)).run.status).toBe('completed');
     expect(given).toEqual(Array(given.length).fill(JSON.stringify(request)));
     expect(await store.input(run_id)).toMatchObject({ request: { protocol: 'openai', metadata: { temperature: 1 } } });
-    await second.stop();
   });
 
   it.each([false, true])('are copies of the replies as well (durable: %s)', async (durable) => {
@@ -381,7 +379,7 @@ describe('an agent’s async context', () => {
       seen.push(storage.getStore());
       return storage.run(`run ${context.run_id}`, () => timer(1).pipe(map(() => 'done')));
     });
-    const engine = await startEngine([agent], new MemoryStore());
+    const engine = await engineOf([agent]);
     const session_id = '01a1fd1f-f84b-7740-b3c6-734c49e187db';
     const runs = await Promise.all(
       ['a', 'b', 'c'].map((content) =>
@@ -393,6 +391,5 @@ describe('an agent’s async context', () => {
     for (const { run_id } of runs) await toTheEnd(engine, run_id);
     expect(seen).toEqual([undefined, undefined, undefined]);
     expect(await eventsOf(engine, runs[0]?.run_id ?? '')).not.toEqual([]);
-    await engine.stop();
   });
 });

@@ -6,10 +6,13 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { Event } from '../../src/schema/event.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { deferred } from '../support/deferred.ts';
+import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
-import { answerOf, begin, runOf, toTheEnd } from '../support/lives.ts';
-import { nodes } from '../support/nodes.ts';
-import { ask, eventsOf, finished, type Served } from '../support/serve.ts';
+import { answerOf, begun, toTheEnd } from '../support/lives.ts';
+import { nodes, pairOf } from '../support/nodes.ts';
+import { eventsOf, finished, type Served } from '../support/serve.ts';
+import { awaitingOn } from '../support/takeovers.ts';
 import { turn, turns } from '../support/turn.ts';
 
 const reply = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
@@ -78,33 +81,26 @@ const requestsOf = (engine: Engine, run_id: string): Omit<Requests, 'wait'> => (
   resume: () => answerOf(engine.resume(run_id, reply).then(({ run }) => run)),
 });
 
-async function awaiting(engine: Engine): Promise<string> {
-  const run_id = await begin(engine, 'asks');
-  while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
-  return run_id;
-}
-
 describe('a run whose cancel was acknowledged', () => {
   describe.each(orders)('at about the same moment as a reply, the %s first,', (first) => {
     it.each([true, false])('ends cancelled, and takes no reply any more (durable: %s)', async (durable) => {
-      const engine = await startEngine([agentOf(durable, asks)], new MemoryStore());
+      const engine = await engineOf([agentOf(durable, asks)]);
       for (const pass of [microtasks, turns]) {
         for (const moment of moments) {
-          const run_id = await awaiting(engine);
+          const run_id = await begun(engine, 'asks');
           const answers = await race(first, { ...requestsOf(engine, run_id), wait: () => pass(moment) });
           await expect(engine.resume(run_id, reply)).rejects.toMatchObject({ kind: 'not_awaiting', status: 409 });
           const { run, events } = await toTheEnd(engine, run_id);
           check(answers, run.status, events);
         }
       }
-      await engine.stop();
     });
 
     it('ends cancelled where it is in the store alone', async () => {
       for (const moment of moments) {
         const store = new MemoryStore();
         const before = await startEngine([agentOf(true, asks)], store);
-        const run_id = await awaiting(before);
+        const run_id = await begun(before, 'asks');
         await before.stop();
         const engine = await startEngine([agentOf(true, asks)], store);
         const answers = await race(first, { ...requestsOf(engine, run_id), wait: () => microtasks(moment) });
@@ -149,9 +145,7 @@ describe('a run whose cancel was acknowledged', () => {
 describe('a run that is cancelling, and whose last event is its question', () => {
   it('refuses a reply in its own process and on another node', async () => {
     const { agent, finish } = asksAtWork();
-    const { node, queue, store } = nodes([agent]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b, store } = await pairOf([agent]);
     const run_id = await awaitingOn(a);
     expect(await cancelOn(b, run_id)).toBe('cancelling');
     expect((await store.run(run_id))?.status).toBe('cancelling');
@@ -163,15 +157,11 @@ describe('a run that is cancelling, and whose last event is its question', () =>
 
   it('refuses a reply that has read the run before the cancel was stored', async () => {
     const { agent, finish } = asksAtWork();
-    const { node, queue, store } = nodes([agent]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b, store } = await pairOf([agent]);
     const run_id = await awaitingOn(a);
     const row = await store.run(run_id);
-    let read = (): void => {};
-    const hasRead = new Promise<void>((resolve) => (read = resolve));
-    let goOn = (): void => {};
-    const cancelled = new Promise<void>((resolve) => (goOn = resolve));
+    const { promise: hasRead, resolve: read } = deferred();
+    const { promise: cancelled, resolve: goOn } = deferred();
     const { events } = store;
     // The reply reads the log after the row, and before its write.
     store.events = async (...args) => {
@@ -223,12 +213,6 @@ async function* racesOnNodes(agent: Agent, first: (typeof orders)[number], near:
     const requests = { cancel: () => cancelOn(cancels, run_id), resume: () => resumeOn(resumes, run_id) };
     yield { a, b, run_id, answers: await race(first, { ...requests, wait: () => turns(moment) }) };
   }
-}
-
-async function awaitingOn(served: Served): Promise<string> {
-  const { run_id, status } = await (await served.post('/runs', ask('asks'))).json();
-  expect(status).toBe('awaiting');
-  return run_id;
 }
 
 const cancelOn = (served: Served, run_id: string): Promise<string> => requestOn(served, `/runs/${run_id}/cancel`);

@@ -5,6 +5,8 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { deferred } from '../support/deferred.ts';
+import { engineOf } from '../support/engine.ts';
 import { Hold } from '../support/hold.ts';
 import { answerOf, begin, eventsOf, runOf } from '../support/lives.ts';
 import { asksTwice } from '../support/takeovers.ts';
@@ -74,8 +76,7 @@ describe('a cancel that names a question', () => {
   it.each([true, false])(
     'has its reason also where its node dies before the run ends (durable: %s)',
     async (durable) => {
-      let stop = (_: string): void => {};
-      const stopped = new Promise<string>((resolve) => (stop = resolve));
+      const { promise: stopped, resolve: stop } = deferred<string>();
       const agent = defineAgent(
         { name: 'asks', description: 'Works and asks.' },
         (_, context) =>
@@ -92,10 +93,9 @@ describe('a cancel that names a question', () => {
       stop('stopped');
       await before.stop();
       const cut = 1 + store.commits.findIndex((writes) => writes.some(({ row }) => row?.status === 'cancelling'));
-      const engine = await startEngine([agent], await store.after(cut));
+      const engine = await engineOf([agent], await store.after(cut));
       while ((await runOf(engine, run_id)).status !== 'cancelled') await turn();
       expect(await runOf(engine, run_id)).toMatchObject({ cancel_reason: 'the reply does not fit' });
-      await engine.stop();
     },
   );
 
@@ -103,11 +103,10 @@ describe('a cancel that names a question', () => {
     const silent = defineAgent({ name: 'asks', description: 'Works.' }, (_, { signal }) => {
       return new Promise<string>((resolve) => signal.addEventListener('abort', () => resolve('')));
     });
-    const engine = await startEngine([silent], new MemoryStore());
+    const engine = await engineOf([silent]);
     const run_id = await begin(engine, 'asks');
     expect(await answerOf(engine.cancel(run_id, '1'))).toBe('not_awaiting');
     expect((await runOf(engine, run_id)).status).toBe('in-progress');
-    await engine.stop();
   });
 
   it('is taken during a replay, by what the store has', async () => {
@@ -134,32 +133,29 @@ describe('a cancel that names a question', () => {
     const before = await startEngine([agent], store);
     const run_id = await asked(before);
     await before.stop();
-    const engine = await startEngine([agent], store);
+    const engine = await engineOf([agent], store);
     await gate.held();
     expect(await answerOf(engine.cancel(run_id, '2'))).toBe('question_mismatch');
     expect(await answerOf(engine.cancel(run_id, '1'))).toBe('cancelling');
     expect((await runOf(engine, run_id)).status).toBe('cancelling');
     gate.letGo();
     while ((await runOf(engine, run_id)).status !== 'cancelled') await turn();
-    await engine.stop();
   });
 
   it('is taken again while the agent stops', async () => {
-    let stop = (_: string): void => {};
-    const stopped = new Promise<string>((resolve) => (stop = resolve));
+    const { promise: stopped, resolve: stop } = deferred<string>();
     const agent = defineAgent({ name: 'asks', description: 'Works and asks.' }, (_, context) =>
       merge(
         context.step('work', () => stopped),
         context.await('Go on?').pipe(map(() => 'done')),
       ),
     );
-    const engine = await startEngine([agent], new MemoryStore());
+    const engine = await engineOf([agent]);
     const run_id = await asked(engine);
     for (const question of [undefined, '1', '1'])
       expect(await answerOf(engine.cancel(run_id, question))).toBe('cancelling');
     expect((await runOf(engine, run_id)).status).toBe('cancelling');
     stop('stopped');
-    await engine.stop();
   });
 
   it.each(['cancel', 'reply'])(

@@ -7,6 +7,7 @@ import { type Attempt, Deliverer, type SendWebhook } from '../../src/engine/webh
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { delivery, webhooks } from '../stores/contract-outbox.ts';
 import { ownedRow } from '../stores/contract-owners.ts';
+import { deferred } from '../support/deferred.ts';
 import { warningsOfNode } from '../support/warnings.ts';
 
 describe('the deliverer', () => {
@@ -21,10 +22,7 @@ describe('the deliverer', () => {
     const slow = Array.from({ length: 5_000 }, () => delivery(0, { url: 'https://slow.example/' }));
     const behind = delivery(1, { url: 'https://quick.example/' });
     await store.commit([...slow, behind].map((one) => webhooks([one])));
-    let onSent = (): void => {};
-    const sent = new Promise<void>((resolve) => {
-      onSent = resolve;
-    });
+    const { promise: sent, resolve: onSent } = deferred();
     const send: SendWebhook = async ({ url }, signal) => {
       if (url === behind.url) {
         onSent();

@@ -8,7 +8,8 @@ import type { Event } from '../../src/schema/event.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { durable } from '../support/agents.ts';
-import { begin, runOf, toTheEnd } from '../support/lives.ts';
+import { engineOf } from '../support/engine.ts';
+import { begin, begun, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn, turns } from '../support/turn.ts';
 
@@ -67,10 +68,9 @@ describe('a durable run whose process stops', () => {
     end();
     await stopped;
     expect(begun).toEqual({ first: 1, second: 0 });
-    const next = await startEngine([agent], store);
+    const next = await engineOf([agent], store);
     expect(textOf((await toTheEnd(next, run_id)).run)).toBe('first second ');
     expect(begun).toEqual({ first: 1, second: 1 });
-    await next.stop();
   });
 
   it('is streamed until its step has ended, while other runs go on', async () => {
@@ -169,10 +169,9 @@ describe('a run that asks beside a step, whose process stops', () => {
     expect((await store.journal(run_id)).join()).toContain('worked ');
     work.complete();
     await stopped;
-    const next = await startEngine([agent], store);
+    const next = await engineOf([agent], store);
     const { run } = await toTheEnd(next, run_id);
     expect([run.status, textOf(run)]).toEqual(['completed', 'yes worked ']);
-    await next.stop();
   });
 
   it('takes a reply at each moment of its release', async () => {
@@ -194,9 +193,8 @@ describe('a run that asks beside a step, whose process stops', () => {
     expect(JSON.parse(await engine.cancel(run_id)).status).toBe('cancelling');
     expect(work.observed).toBe(false);
     await stopped;
-    const next = await startEngine([agent], store);
+    const next = await engineOf([agent], store);
     expect((await toTheEnd(next, run_id)).run.status).toBe('cancelled');
-    await next.stop();
   });
 
   it('ends here where it is cancelled meanwhile, after its agent has stopped and cleaned up', async () => {
@@ -213,8 +211,7 @@ describe('a run that asks beside a step, whose process stops', () => {
     });
     const store = new MemoryStore();
     const engine = await startEngine([agent], store, longGrace);
-    const run_id = await begin(engine, 'works');
-    while ((await runOf(engine, run_id)).status !== 'in-progress') await turn();
+    const run_id = await begun(engine, 'works', 'in-progress');
     const stopped = engine.stop();
     await engine.cancel(run_id);
     await turns(20);

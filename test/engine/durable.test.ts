@@ -5,6 +5,7 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openStore } from '../../src/stores/open.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { durable, echo } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import {
   apiOnly,
   ask,
@@ -93,8 +94,7 @@ describe('a step', () => {
   });
 
   it('never goes on after `committed`, where its run has left before', async () => {
-    let leave = (): void => {};
-    const left = new Promise<void>((resolve) => (leave = resolve));
+    const { promise: left, resolve: leave } = deferred();
     const pay = async (value: Subject<string>, { committed }: AgentContext): Promise<string> => {
       await left;
       value.next('about to pay');

@@ -1,10 +1,10 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { echo } from '../support/agents.ts';
 import { engineOf } from '../support/engine.ts';
 
 it('tells the feed of a commit before a listener that throws', async () => {
-  const engine = await engineOf([echo]);
-  onTestFinished(() => engine.stop());
+  const engine = await engineOf([echo], new MemoryStore(), {}, { onFailure() {} });
   engine.on('commit', () => {
     throw new Error('a listener is broken');
   });

@@ -2,6 +2,7 @@ import { concat, merge } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { AgentFunction } from '../../src/core/agent.ts';
 import { durable } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import { Hold } from '../support/hold.ts';
 import { deaf, nodes } from '../support/nodes.ts';
 import { RunFeed } from '../support/run-feed.ts';
@@ -100,8 +101,7 @@ describe('a cancel of a run that another node executes', () => {
   });
 
   it('is refused where the run ends first', async () => {
-    let finish = (_: string): void => {};
-    const finished = new Promise<string>((resolve) => (finish = resolve));
+    const { promise: finished, resolve: finish } = deferred<string>();
     const { node, store } = nodes([asks(true, () => finished)]);
     const front = await node('front', { worker: false });
     await node('owner');
@@ -200,7 +200,7 @@ describe('a cancel of a run whose node does not answer', () => {
       expect([await statusOf(front, run_id), queue.holder(run_id), begun]).toEqual(['cancelling', 'owner', ['first']]);
       queue.next = 'another';
       queue.expireLeases('owner');
-      await node('another');
+      await node('another', { limits: { cancelGrace: 1 } });
       expect((await finished(front, run_id)).status).toBe('cancelled');
       expect((await finished(front, next)).status).toBe('completed');
     },

@@ -4,8 +4,8 @@ import { giveWay } from '../../src/core/timing.ts';
 import { Sessions } from '../../src/engine/sessions.ts';
 import { storeForAgents } from '../../src/engine/store/store-calls.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { startEngine } from '../../src/testing/engine.ts';
 import { append, fresh } from '../stores/writes.ts';
+import { engineOf } from '../support/engine.ts';
 import { turns } from '../support/turn.ts';
 
 /** A clock that goes on by so many milliseconds at each look, from the next turn of the event loop on. */
@@ -44,7 +44,7 @@ it('gives way once a turn is long, and not before', async () => {
 
 it('a stored run of 6,000 events is folded in several turns', async () => {
   const store = new MemoryStore();
-  const engine = await startEngine([], store, { sweepInterval: 60_000 });
+  const engine = await engineOf([], store, { sweepInterval: 60_000 });
   const run = { run_id: fresh().run_id, agent_name: 'echo', status: 'created', output: [], created_at: '2026-01-01' };
   const message = { role: 'agent', parts: [], created_at: '2026-01-01', completed_at: null };
   const part = { content_type: 'text/plain', content: 'a' };
@@ -63,7 +63,6 @@ it('a stored run of 6,000 events is folded in several turns', async () => {
   await slowClock(6);
   expect(await turnsOf(() => engine.run(write.row.run_id))).toBeGreaterThan(2);
   vi.restoreAllMocks();
-  await engine.stop();
 });
 
 it('a history of 2,000 messages is read in several turns', async () => {

@@ -3,13 +3,11 @@ import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
 import { GroupCommits } from '../../src/engine/log/group-commits.ts';
 import { RunLog } from '../../src/engine/log/run-log.ts';
 import { fresh, input } from '../stores/writes.ts';
+import { deferred } from '../support/deferred.ts';
 
 /** A store of two partitions, by the last digit of a run. The commits of partition 0 wait until they are released. */
 function halfStore() {
-  let release = (): void => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { promise: released, resolve: release } = deferred();
   const partitions = { count: 2, of: (id: string) => Number.parseInt(id.slice(-1), 16) % 2, answers: () => true };
   const commit = async (writes: readonly Write[]): Promise<Outcome[]> => {
     const parts = new Set(writes.map(({ row }) => partitions.of(row.run_id)));

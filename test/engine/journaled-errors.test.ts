@@ -2,9 +2,8 @@ import { type AgentContext, AgentError, type AgentFunction, type Awaitable, defi
 import { lastValueFrom, map, of, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { logEndedRuns } from '../../src/server/ended-run-log.ts';
-import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { cutEverywhere } from '../../src/testing/cut-everywhere.ts';
-import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { begin, toTheEnd } from '../support/lives.ts';
 
 class Custom extends TypeError {
@@ -91,23 +90,21 @@ describe('an error that a durable agent catches', () => {
 describe('a run that fails with the error of a step', () => {
   it('shows the client its message, and the server’s log has the user’s code and the causes', async () => {
     const agent = durable('fails', (_, { step }) => step<string>('bad', failing));
-    const engine = await startEngine([agent], new MemoryStore());
+    const engine = await engineOf([agent]);
     const lines: object[] = [];
     logEndedRuns(engine, { warn: (fields) => void lines.push(fields) });
     const { run } = await toTheEnd(engine, await begin(engine, 'fails'));
     expect(run.error).toEqual({ code: 'server_error', message: 'not like this' });
     const stack = /^TypeError: not like this\n.*failing.*\nCaused by: RangeError: the cause\n.*\nCaused by: a text$/s;
     expect(lines).toMatchObject([{ err: { stack: expect.stringMatching(stack) } }]);
-    await engine.stop();
   });
 
   it('has the causes of what an agent throws without a step in the log as well', async () => {
     const agent = defineAgent({ name: 'plain', description: 'Fails.' }, async () => failing());
-    const engine = await startEngine([agent], new MemoryStore());
+    const engine = await engineOf([agent]);
     const failures: (string | undefined)[] = [];
     engine.on('runEnded', ({ failure }) => void failures.push(failure));
     await toTheEnd(engine, await begin(engine, 'plain'));
     expect(failures[0]).toMatch(/^TypeError: not like this\n.*\nCaused by: RangeError: the cause\n/s);
-    await engine.stop();
   });
 });

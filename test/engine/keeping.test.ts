@@ -120,7 +120,6 @@ describe.each(stores)('retention, on %s', (url) => {
     expect(await store.events(a.run_id, 0, 10)).toEqual([]);
     expect(await store.run(waiting.run_id)).toBeDefined();
     expect((await (await served.get(`/sessions/${a.session_id}`)).json()).history).toHaveLength(2);
-    await store.close();
   });
 
   it('clears the log of a removed run', async () => {

@@ -4,8 +4,7 @@ import { type Agent, defineAgent } from '../../src/core/agent.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { answerOf, begin, runOf } from '../support/lives.ts';
-import { turn } from '../support/turn.ts';
+import { answerOf, begun, runOf } from '../support/lives.ts';
 
 const timeToReply = 1_000;
 /** The sweep that ends a run whose time is over comes too late for the tests. */
@@ -19,23 +18,17 @@ const hurried = (durable: boolean): Agent =>
     { durable },
   );
 
-async function asked(engine: Engine): Promise<string> {
-  const run_id = await begin(engine, 'asks');
-  while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
-  return run_id;
-}
-
 /** A run that awaits, in memory here. */
 async function here(durable: boolean): Promise<[Engine, run_id: string]> {
   const engine = await startEngine([hurried(durable)], new MemoryStore(), limits);
-  return [engine, await asked(engine)];
+  return [engine, await begun(engine, 'asks')];
 }
 
 /** A run that awaits, in the store alone. */
 async function stored(): Promise<[Engine, run_id: string]> {
   const store = new MemoryStore();
   const before = await startEngine([hurried(true)], store, limits);
-  const run_id = await asked(before);
+  const run_id = await begun(before, 'asks');
   await before.stop();
   return [await startEngine([hurried(true)], store, limits), run_id];
 }

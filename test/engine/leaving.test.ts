@@ -8,7 +8,8 @@ import type { Limits } from '../../src/engine/limits.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { atRest, begin, runOf, toTheEnd } from '../support/lives.ts';
+import { engineOf } from '../support/engine.ts';
+import { atRest, begin, begun, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
 
@@ -25,8 +26,7 @@ const asksWhile = (work: () => Observable<string>) =>
 async function awaiting(agent = asksWhile(() => NEVER), limits: Partial<Limits> = {}) {
   const store = new MemoryStore();
   const engine = await startEngine([agent], store, limits);
-  const run_id = await begin(engine, 'asks');
-  while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+  const run_id = await begun(engine, 'asks');
   return { store, engine, run_id };
 }
 
@@ -181,14 +181,12 @@ describe('a re-entry before which another write came', () => {
   it('is repeated', async () => {
     const store = new Disturbed();
     const first = await startEngine([agentOf(() => NEVER)], store);
-    const run_id = await begin(first, 'asks');
-    while ((await runOf(first, run_id)).status !== 'in-progress') await turn();
+    const run_id = await begun(first, 'asks', 'in-progress');
     await first.stop();
     store.left = 1;
-    const second = await startEngine([agentOf(() => of('done'))], store, { sweepInterval: 2 });
+    const second = await engineOf([agentOf(() => of('done'))], store, { sweepInterval: 2 });
     expect(textOf((await toTheEnd(second, run_id)).run)).toBe('done');
     expect(store.left).toBe(0);
-    await second.stop();
   });
 
   it('lets no reply wait for a replay that does not come', async () => {
@@ -198,7 +196,7 @@ describe('a re-entry before which another write came', () => {
     const run_id = await begin(first, 'asks');
     await atRest(store, run_id);
     await first.stop();
-    const engine = await startEngine([agent], store, { sweepInterval: 2 });
+    const engine = await engineOf([agent], store, { sweepInterval: 2 });
     Object.assign(store, { left: 1, waits: true });
     await engine.resume(run_id, reply);
     while (store.left > 0) await turn();
@@ -209,6 +207,5 @@ describe('a re-entry before which another write came', () => {
     await asks(engine, run_id, 'Second?');
     await engine.resume(run_id, reply);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('completed');
-    await engine.stop();
   });
 });

@@ -16,7 +16,8 @@ import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { begin, type Ended, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { engineOf } from '../support/engine.ts';
+import { begin, begun, type Ended, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { textOf as text } from '../support/run-output.ts';
 
@@ -126,14 +127,12 @@ describe('the limits of a run', () => {
         context.await('?').subscribe({ next: () => resolve('end'), error: () => resolve('left') });
       });
     });
-    const engine = await startEngine([agent], new MemoryStore(), limits);
-    const run_id = await begin(engine, 'much');
-    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    const engine = await engineOf([agent], new MemoryStore(), limits);
+    const run_id = await begun(engine, 'much');
     // Several periodic checks, none of which may release it from memory.
     await new Promise((resolve) => setTimeout(resolve, 20));
     await engine.resume(run_id, { type: 'message', message: { parts: [] } });
     expect(text((await toTheEnd(engine, run_id)).run)).toBe(`${'x'.repeat(50)}end`);
-    await engine.stop();
   });
 });
 
@@ -225,7 +224,7 @@ describe('an iterable that never waits', () => {
     }
     const more = (): boolean => done < 2_000 && ++done > 0;
     const agent = agentOf((_, context) => work(context, more), durable);
-    const engine = await startEngine([agent], new Slow(), { backlog: 10_000 });
+    const engine = await engineOf([agent], new Slow(), { backlog: 10_000 });
     const run_id = await begin(engine, 'much');
     held = true;
     for (let turns = 0; turns < 50; turns += 1) await turn();
@@ -234,7 +233,6 @@ describe('an iterable that never waits', () => {
     open();
     expect((await toTheEnd(engine, run_id)).run.status).toBe('completed');
     expect(done).toBe(2_000);
-    await engine.stop();
   });
 });
 
@@ -303,13 +301,11 @@ describe('the log of a run that asks often', () => {
       yield 'so far';
       await new Promise((resolve) => void context.await('?').subscribe({ complete: () => resolve(undefined) }));
     });
-    const engine = await startEngine([asks], new MemoryStore());
-    const run_id = await begin(engine, 'much');
-    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    const engine = await engineOf([asks]);
+    const run_id = await begun(engine, 'much');
     expect(text(await runOf(engine, run_id))).toBe('so far');
     const asked = (await eventsOf(engine, run_id)).find(({ type }) => type === 'run.awaiting');
     expect(asked).toMatchObject({ run: { output: [] } });
-    await engine.stop();
   });
 
   it('keeps only the last of several states that are stored in one turn', async () => {
@@ -318,13 +314,12 @@ describe('the log of a run that asks often', () => {
       await Promise.all([1, 2, 3].map((n) => context.session.setState(n)));
       return 'stored';
     }, false);
-    const engine = await startEngine([agent], store);
+    const engine = await engineOf([agent], store);
     await toTheEnd(engine, await begin(engine, 'much'));
     const states = store.commits
       .flat()
       .flatMap(({ resources }) => resources ?? [])
       .filter(({ run_id }) => run_id === null);
     expect(states.map(({ body }) => body)).toEqual(['3']);
-    await engine.stop();
   });
 });

@@ -5,7 +5,7 @@ import { defineAgent } from '../../src/core/agent.ts';
 import type { Batch } from '../../src/core/ports/run-store.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { begin, runOf } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 
@@ -30,7 +30,7 @@ const asks = defineAgent({ name: 'asks', description: 'Asks at last.' }, (_, con
 
 it('a list of runs is small, and reads at most one event of each run, however much live runs have said', async () => {
   const store = new Read();
-  const engine = await startEngine([works, asks], store);
+  const engine = await engineOf([works, asks], store);
   const names = ['works', 'asks', 'works', 'asks', 'works'];
   for (const name of names) {
     const run_id = await begin(engine, name);
@@ -51,7 +51,6 @@ it('a list of runs is small, and reads at most one event of each run, however mu
     names.map((name) => (name === 'asks' ? 'Go on?' : undefined)),
   );
   expect(textOf(await runOf(engine, listed[0]?.run_id ?? ''))).toHaveLength(chars);
-  await engine.stop();
 });
 
 it('a list reads one event of a run that has said much since it asked', async () => {
@@ -59,12 +58,11 @@ it('a list reads one event of a run that has said much since it asked', async ()
   const busy = defineAgent({ name: 'busy', description: 'Asks, and works on.' }, (_, context) =>
     merge(context.await('Go on?').pipe(map(() => 'end')), much()),
   );
-  const engine = await startEngine([busy], store);
+  const engine = await engineOf([busy], store);
   const run_id = await begin(engine, 'busy');
   while (((await store.run(run_id))?.last ?? 0) < 1_003) await turn();
   store.read.clear();
   const { runs } = await engine.runs({}, undefined, 10);
   expect(store.read.get(run_id)).toBe(1);
   expect(runs[0]).toContain('Go on?');
-  await engine.stop();
 });

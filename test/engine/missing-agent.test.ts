@@ -7,6 +7,7 @@ import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { agent, durable, echo } from '../support/agents.ts';
+import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { toTheEnd } from '../support/lives.ts';
 import { turn } from '../support/turn.ts';
@@ -67,13 +68,12 @@ describe('runs whose agent is missing after a restart', () => {
       `waits for its agent ${name}, which is not here; start a server that has it, or cancel the run`;
     expect(warnings.toSorted()).toEqual(['asks', 'asks-at-work', 'works'].map(problem));
     await engine.stop();
-    const next = await startEngine(
+    const next = await engineOf(
       agentsOf(() => of('worked')),
       store,
     );
     for (const run_id of runs.values())
       expect((await toTheEnd(next, run_id, () => 'yes')).run.status).toBe('completed');
-    await next.stop();
   });
 
   it('are cancelled without their agent, and a run that waits for one of them then waits for its own agent', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Run } from '../../src/index.ts';
 import { agent, askOnce, durable, echo, Tap, tokens } from '../support/agents.ts';
 import { withoutInput } from '../support/details.ts';
-import { nodes } from '../support/nodes.ts';
+import { nodes, pairOf } from '../support/nodes.ts';
 import { RunFeed } from '../support/run-feed.ts';
 import { ask, eventsOf, finished, frames, framesUntil, type Served, textOf, types } from '../support/serve.ts';
 
@@ -14,9 +14,7 @@ const answer = (text: string): object => ({
 
 describe('several nodes of one store', () => {
   it('execute a run on one of them, whichever got the request, in every mode', async () => {
-    const { node, queue } = nodes([tokens]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b } = await pairOf([tokens]);
     const sync = await (await a.post('/runs', ask('tokens', '20'))).json();
     expect(sync.status).toBe('completed');
     const stream = await frames(await a.post('/runs', ask('tokens', '20', { mode: 'stream' })));
@@ -28,9 +26,7 @@ describe('several nodes of one store', () => {
 
   it('stream a run of one of them, token by token, from another one', async () => {
     const tap = new Tap();
-    const { node, queue } = nodes([tap.agent]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b } = await pairOf([tap.agent]);
     const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
     await tap.started();
     tap.push('one ');
@@ -47,11 +43,8 @@ describe('several nodes of one store', () => {
 
   it('stream the tokens of a run of another one as they come, where nodes never poll', async () => {
     const tap = new Tap();
-    const { node, queue } = nodes([tap.agent]);
     const limits = { pollInterval: 86_400_000 };
-    const a = await node('a', { limits });
-    await node('b', { limits });
-    queue.next = 'b';
+    const { a } = await pairOf([tap.agent], { limits });
     const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
     await tap.started();
     const response = await a.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });
@@ -71,10 +64,8 @@ describe('several nodes of one store', () => {
 
   it('start the next run of a session when one of another node ends, where nodes never poll', async () => {
     const tap = new Tap();
-    const { node, queue } = nodes([tap.agent, echo]);
     const limits = { pollInterval: 86_400_000 };
-    const [a, b] = [await node('a', { limits }), await node('b', { limits })];
-    queue.next = 'b';
+    const { a, b } = await pairOf([tap.agent, echo], { limits });
     const inSession = { mode: 'async', session_id: crypto.randomUUID() };
     await a.post('/runs', ask('tap', 'x', inSession));
     await tap.started();
@@ -85,11 +76,8 @@ describe('several nodes of one store', () => {
 
   it('tell feeds of the runs of another one, where nodes never poll', async () => {
     const tap = new Tap();
-    const { node, queue } = nodes([tap.agent]);
     const limits = { pollInterval: 86_400_000 };
-    const a = await node('a', { limits });
-    await node('b', { limits });
-    queue.next = 'b';
+    const { a } = await pairOf([tap.agent], { limits });
     const feed = await RunFeed.open(a.url);
     await feed.ready();
     const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
@@ -101,9 +89,7 @@ describe('several nodes of one store', () => {
 
   it('cancel a run of another one, whose agent gets the signal although it writes all the time', async () => {
     const tap = new Tap();
-    const { node, queue } = nodes([tap.agent]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b, queue } = await pairOf([tap.agent]);
     const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
     await tap.started();
     let writing = true;
@@ -129,9 +115,7 @@ describe('several nodes of one store', () => {
           context.await('Well?').pipe(map(({ message }) => `You said ${message.parts[0]?.content}.`)),
         ),
       );
-      const { node, queue } = nodes([durable ? { ...asking, options: { durable } } : askOnce]);
-      const [a, b] = [await node('a'), await node('b')];
-      queue.next = 'b';
+      const { a, b } = await pairOf([durable ? { ...asking, options: { durable } } : askOnce]);
       const name = durable ? 'asking' : 'ask';
       const { run_id, status } = await (await a.post('/runs', ask(name))).json();
       expect(status).toBe('awaiting');
@@ -157,9 +141,7 @@ describe('several nodes of one store', () => {
   it('re-enter durable runs of a dead node, fail its other runs, and refuse its late writes', async () => {
     const taps = { durable: new Tap('durable'), plain: new Tap('plain') };
     const durable = { ...taps.durable.agent, options: { durable: true } };
-    const { node, queue } = nodes([durable, taps.plain.agent]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b, queue } = await pairOf([durable, taps.plain.agent]);
     const ids: string[] = [];
     for (const [name, tap] of Object.entries(taps)) {
       ids.push((await (await a.post('/runs', ask(name, 'x', { mode: 'async' }))).json()).run_id);
@@ -184,9 +166,7 @@ describe('several nodes of one store', () => {
   it('keep the order of a session’s queue across all of them', async () => {
     const tap = new Tap();
     const enqueue = { ...tap.agent, options: { if_busy: 'enqueue' as const } };
-    const { node, queue } = nodes([enqueue, echo]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b } = await pairOf([enqueue, echo]);
     const session_id = '44444444-4444-4444-8444-444444444444';
     const first = await (await a.post('/runs', ask('tap', 'x', { session_id, mode: 'async' }))).json();
     await tap.started();
@@ -218,9 +198,7 @@ describe('several nodes of one store', () => {
 
   it('resume a reader of another one, even before the notification of its last event', async () => {
     const tap = new Tap();
-    const { node, queue, store } = nodes([{ ...tap.agent, options: { durable: true } }]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b, queue, store } = await pairOf([{ ...tap.agent, options: { durable: true } }]);
     const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
     await tap.started();
     store.losesNotifications = true;
@@ -235,10 +213,8 @@ describe('several nodes of one store', () => {
   });
 
   it('detect changes by polling where notifications are lost', async () => {
-    const { node, queue, store } = nodes([tokens, askOnce]);
     const limits = { pollInterval: 20 };
-    const [a, b] = [await node('a', { limits }), await node('b', { limits })];
-    queue.next = 'b';
+    const { a, b, store } = await pairOf([tokens, askOnce], { limits });
     store.losesNotifications = true;
     expect((await (await a.post('/runs', ask('tokens', '20'))).json()).status).toBe('completed');
     const { run_id } = await (await b.post('/runs', ask('ask'))).json();
@@ -247,10 +223,8 @@ describe('several nodes of one store', () => {
   });
 
   it('detect changes by polling although the store has lost other runs', async () => {
-    const { node, queue, store } = nodes([askOnce]);
     const limits = { pollInterval: 20 };
-    const [a, b] = [await node('a', { limits }), await node('b', { limits })];
-    queue.next = 'b';
+    const { a, b, queue, store } = await pairOf([askOnce], { limits });
     store.losesNotifications = true;
     const begin = async (): Promise<string> => (await (await b.post('/runs', ask('ask'))).json()).run_id;
     const lost = await begin();
@@ -279,9 +253,7 @@ describe('several nodes of one store', () => {
 
   it('hand over their durable runs when they stop', async () => {
     const tap = new Tap();
-    const { node, queue } = nodes([{ ...tap.agent, options: { durable: true } }]);
-    const [a, b] = [await node('a'), await node('b')];
-    queue.next = 'b';
+    const { a, b, queue } = await pairOf([{ ...tap.agent, options: { durable: true } }]);
     const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
     await tap.started();
     queue.next = 'a';

@@ -6,7 +6,7 @@ import type { Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, durable, echo, Tap } from '../support/agents.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
-import { nodes } from '../support/nodes.ts';
+import { nodes, pairOf } from '../support/nodes.ts';
 import { ask, eventsOf, finished, frames, type Served, serveApi, textOf } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 
@@ -39,9 +39,7 @@ describe('a server whose store is unavailable', () => {
 
   it('continues its runs and open streams when the store is back', async () => {
     const tap = new Tap();
-    const { node, store, queue } = nodes([tap.agent]);
-    const [a, b] = [await node('a', { limits }), await node('b', { limits })];
-    queue.next = 'b';
+    const { a, b, store } = await pairOf([tap.agent], { limits });
     const { run_id } = await (await a.post('/runs', ask('tap', 'x', { mode: 'async' }))).json();
     await tap.started();
     const url = `/runs/${run_id}/events`;

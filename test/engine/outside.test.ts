@@ -8,7 +8,9 @@ import type { Limits } from '../../src/engine/limits.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { cutAll, cutEverywhere, Effects, RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { atRest, begin, runOf, toTheEnd } from '../support/lives.ts';
+import { deferred } from '../support/deferred.ts';
+import { engineOf } from '../support/engine.ts';
+import { atRest, begin, begun, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
 
@@ -130,21 +132,19 @@ describe.each(['generator', 'observable'] as const)('a run that leaves its proce
   it('undoes nothing, and does so once at its end', async () => {
     const { agent, undone } = locking(style);
     const store = new MemoryStore();
-    const first = await startEngine([agent], store, resting);
+    const first = await engineOf([agent], store, resting);
     const run_id = await begin(first, 'works');
     await atRest(store, run_id);
     await first.resume(run_id, yes);
     const { run } = await toTheEnd(first, run_id);
     expect([run.status, textOf(run), undone]).toEqual(['completed', 'booked after yes', ['unlock']]);
-    await first.stop();
   });
 
   it('undoes nothing when the server stops, or another node takes it over', async () => {
     const { agent, undone } = locking(style);
     const store = new MemoryStore();
     const first = await startEngine([agent], store);
-    const run_id = await begin(first, 'works');
-    await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+    const run_id = await begun(first, 'works');
     const row = await store.run(run_id);
     if (row === undefined) throw new Error('the run is in the store');
     await store.commit([{ row: { ...row, epoch: row.epoch + 1 }, from: row.epoch, expect: row.last, lines: [] }]);
@@ -157,13 +157,11 @@ describe.each(['generator', 'observable'] as const)('a run that leaves its proce
 
   it('is undone where it is cancelled', async () => {
     const { agent, undone } = locking(style);
-    const engine = await startEngine([agent], new MemoryStore());
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const engine = await engineOf([agent]);
+    const run_id = await begun(engine, 'works');
     await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     expect(undone).toEqual(style === 'generator' ? ['refund', 'unlock'] : ['unlock']);
-    await engine.stop();
   });
 });
 
@@ -231,11 +229,10 @@ describe.each(beside)('a run that awaits beside %s', (_, work) => {
   ];
 
   it('goes on with it without a reply, however long that takes', async () => {
-    let finish = (): void => {};
-    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const { promise: finished, resolve: finish } = deferred();
     let done = false;
     const store = new SweptStore();
-    const engine = await startEngine(
+    const engine = await engineOf(
       agents(
         () => finished,
         () => (done = true),
@@ -252,7 +249,6 @@ describe.each(beside)('a run that awaits beside %s', (_, work) => {
     finish();
     expect(textOf((await toTheEnd(engine, run_id)).run)).toBe('done');
     expect(done).toBe(true);
-    await engine.stop();
   });
 
   it('goes on with it in the next process without a reply', async () => {
@@ -267,7 +263,7 @@ describe.each(beside)('a run that awaits beside %s', (_, work) => {
     await until(async () => (await store.run(run_id))?.status === 'awaiting');
     await waits(20);
     await first.stop();
-    const second = await startEngine(
+    const second = await engineOf(
       agents(
         () => Promise.resolve(),
         () => {},
@@ -276,7 +272,6 @@ describe.each(beside)('a run that awaits beside %s', (_, work) => {
       resting,
     );
     expect(textOf((await toTheEnd(second, run_id)).run)).toBe('done');
-    await second.stop();
   });
 });
 
@@ -287,12 +282,11 @@ it('rests again after branches that have ended, with a later question', async ()
     yield textOfMessage((await ask('Go on?')).message);
   });
   const store = new MemoryStore();
-  const engine = await startEngine([agent], store, resting);
+  const engine = await engineOf([agent], store, resting);
   const run_id = await begin(engine, 'works');
   await atRest(store, run_id);
   await engine.resume(run_id, yes);
   expect(textOf((await toTheEnd(engine, run_id)).run)).toBe('abc yes');
-  await engine.stop();
 });
 
 it('rests beside nothing but questions, several at once', async () => {
@@ -300,10 +294,9 @@ it('rests beside nothing but questions, several at once', async () => {
     merge(...['A?', 'B?'].map((text) => context.await(text).pipe(map(({ message }) => textOfMessage(message))))),
   );
   const store = new MemoryStore();
-  const engine = await startEngine([agent], store, resting);
+  const engine = await engineOf([agent], store, resting);
   const run_id = await begin(engine, 'works');
   await atRest(store, run_id);
-  await engine.stop();
 });
 
 /** Books a seat in a step, asks, and frees the seat where it is cancelled. */
@@ -326,33 +319,28 @@ function freeing(done: string[], beforeFreed: () => Promise<void> = async () => 
 describe('the agent of a cancelled durable run', () => {
   it('begins no other step, also where it works while the cancel comes', async () => {
     const done: string[] = [];
-    let finish = (): void => {};
-    const working = new Promise<void>((resolve) => (finish = resolve));
+    const { promise: working, resolve: finish } = deferred();
     const agent = durable(async (_, context) => {
       await working;
       await context.step('charge', async () => done.push('charged')).then(undefined, () => done.push('refused'));
       await context.cleanup('tell', async () => done.push('told'));
       return 'done';
     });
-    const engine = await startEngine([agent], new MemoryStore());
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'in-progress');
+    const engine = await engineOf([agent]);
+    const run_id = await begun(engine, 'works', 'in-progress');
     await engine.cancel(run_id);
     finish();
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     expect(done).toEqual(['refused', 'told']);
-    await engine.stop();
   });
 
   it('cleans up in steps of their own, before the run is cancelled', async () => {
     const done: string[] = [];
-    const engine = await startEngine([freeing(done)], new MemoryStore());
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const engine = await engineOf([freeing(done)]);
+    const run_id = await begun(engine, 'works');
     await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     expect(done).toEqual(['booked', 'freed seat 1', 'told']);
-    await engine.stop();
   });
 
   it('undoes nothing before the cancel is durable', async () => {
@@ -366,22 +354,19 @@ describe('the agent of a cancelled durable run', () => {
       }
       return 'kept';
     });
-    const engine = await startEngine([agent], store);
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const engine = await engineOf([agent], store);
+    const run_id = await begun(engine, 'works');
     const before = store.durable;
     await engine.cancel(run_id);
     await toTheEnd(engine, run_id);
     expect(durableAt).toEqual([before + 1]);
-    await engine.stop();
   });
 
   it('cleans up once, wherever a crash comes', async () => {
     const done: string[] = [];
     const store = new RecordingStore();
     const first = await startEngine([freeing(done)], store);
-    const run_id = await begin(first, 'works');
-    await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+    const run_id = await begun(first, 'works');
     const awaited = store.commits.length;
     await first.cancel(run_id);
     expect((await toTheEnd(first, run_id)).run.status).toBe('cancelled');
@@ -408,8 +393,7 @@ describe('the agent of a cancelled durable run', () => {
       const store = new MemoryStore();
       const done: string[] = [];
       const first = await startEngine([freeing(done)], store, ends === 'rests' ? resting : {});
-      const run_id = await begin(first, 'works');
-      await until(async () => (await runOf(first, run_id)).status === 'awaiting');
+      const run_id = await begun(first, 'works');
       if (ends === 'rests') await atRest(store, run_id);
       await first.stop();
       const second = await startEngine([freeing(done)], store);
@@ -422,16 +406,14 @@ describe('the agent of a cancelled durable run', () => {
 
   it('has `cancelGrace` for that', async () => {
     const done: string[] = [];
-    const engine = await startEngine([freeing(done, () => new Promise(() => {}))], new MemoryStore(), {
+    const engine = await engineOf([freeing(done, () => new Promise(() => {}))], new MemoryStore(), {
       cancelGrace: 20,
     });
-    const run_id = await begin(engine, 'works');
-    await until(async () => (await runOf(engine, run_id)).status === 'awaiting');
+    const run_id = await begun(engine, 'works');
     await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     await waits();
     expect(done).toEqual(['booked', 'freed seat 1']);
-    await engine.stop();
   });
 });
 
@@ -459,9 +441,8 @@ describe('the awaited answer of an agent that is not durable', () => {
     const asks = defineAgent({ name: 'asks', description: 'Asks.' }, (_, context) =>
       context.await('Sure?').pipe(map(() => 'sure')),
     );
-    const engine = await startEngine([caller, asks], new MemoryStore());
+    const engine = await engineOf([caller, asks]);
     const { run } = await toTheEnd(engine, await begin(engine, 'works'));
     expect(run.error?.message).toContain('Agent asks asks within a call that a durable agent awaits');
-    await engine.stop();
   });
 });

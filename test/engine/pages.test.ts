@@ -7,6 +7,7 @@ import { PageCache } from '../../src/engine/log/page-cache.ts';
 import { storedSource } from '../../src/engine/log/source.ts';
 import type { RunRow, Store } from '../../src/index.ts';
 import { openStore } from '../../src/stores/open.ts';
+import { fresh } from '../stores/writes.ts';
 
 const lines = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `{"n":${n},"x":"${'x'.repeat(90)}"}`);
@@ -14,31 +15,7 @@ const lines = (count: number): string[] =>
 /** A final run with a log of many batches. */
 async function longRun(store: Store): Promise<RunRow> {
   const now = new Date().toISOString();
-  const fixed = {
-    owner: null,
-    principal: null,
-    targets: null,
-    readers: null,
-    trace: null,
-    epoch: 1,
-    tier: 'pinned',
-    attempts: 0,
-    title: '',
-    queued_at: null,
-    rests_at: null,
-    parked: null,
-    due: null,
-    snapshot: 1,
-  } as const;
-  const ids = {
-    run_id: newId(),
-    agent_name: 'a',
-    session_id: newId(),
-    on_disconnect: 'continue',
-    created_at: now,
-    status_at: now,
-  };
-  const row: RunRow = { ...ids, ...fixed, status: 'in-progress', finished_at: null, last: 0 };
+  const row = fresh({ status: 'in-progress', created_at: now, status_at: now, snapshot: 1 });
   let last = 0;
   for (let n = 0; n < 100; n += 1) {
     const end = n === 99 ? ({ status: 'completed', finished_at: now } as const) : {};

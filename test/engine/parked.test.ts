@@ -11,7 +11,7 @@ import type { Run, RunStatus, RunSummary } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { durable, echo } from '../support/agents.ts';
-import { answerOf, begin, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
+import { answerOf, begun, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
 import { nodes } from '../support/nodes.ts';
 import { textOf as runText } from '../support/run-output.ts';
 import { ask, finished } from '../support/serve.ts';
@@ -38,8 +38,7 @@ const start = async (store: Store, agent: AgentFunction, more: Partial<Limits> =
 async function asked(agent = right): Promise<{ store: MemoryStore; run_id: string; events: Event[] }> {
   const store = new MemoryStore();
   const engine = await start(store, agent);
-  const run_id = await begin(engine, 'asks');
-  while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+  const run_id = await begun(engine, 'asks');
   await engine.stop();
   return { store, run_id, events: await eventsOf(engine, run_id) };
 }

@@ -6,15 +6,9 @@ import type { Agent } from '../../src/index.ts';
 import { LocalRuntime } from '../../src/server/runtime.ts';
 import { agent, askOnce, echo, Tap } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
-import { Receiver } from '../support/receiver.ts';
+import { type Receiver, receiver } from '../support/receiver.ts';
 
 const secrets = ['the master secret of this test of targets'];
-
-async function receiver(): Promise<Receiver> {
-  const found = await Receiver.open();
-  onTestFinished(() => found.close());
-  return found;
-}
 
 /** Nodes of one store, each as its callers use it. */
 function cluster(agents: Agent[]) {

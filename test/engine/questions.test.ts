@@ -6,6 +6,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { AwaitResume, Run } from '../../src/schema/run.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { textOf as text } from '../support/run-output.ts';
 
@@ -61,7 +62,7 @@ describe.each([false, true])('a question (durable: %s)', (durable) => {
   });
 
   it('accepts a reply with its id or without one, and refuses a reply to another question with 409', async () => {
-    const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
+    const engine = await engineOf([agentOf(twice, durable)], new RecordingStore());
     const run_id = await begin(engine, 'asks');
     await asked(engine, run_id, '1');
     await expect(engine.resume(run_id, reply('a', '2'))).rejects.toMatchObject({
@@ -73,38 +74,34 @@ describe.each([false, true])('a question (durable: %s)', (durable) => {
     await expect(engine.resume(run_id, reply('late', '1'))).rejects.toMatchObject({ kind: 'question_mismatch' });
     await engine.resume(run_id, reply('b'));
     expect(text((await toTheEnd(engine, run_id)).run)).toBe('a;b;');
-    await engine.stop();
   });
 
   it('gets its own reply, and not a late one to the question before', async () => {
-    const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
+    const engine = await engineOf([agentOf(twice, durable)], new RecordingStore());
     const run_id = await begin(engine, 'asks');
     await asked(engine, run_id, '1');
     const replies = await Promise.allSettled(['a', 'b'].map((one) => engine.resume(run_id, reply(one, '1'))));
     expect(replies.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect((await asked(engine, run_id, '2')).output.map(({ parts }) => parts[0]?.content)).toEqual(['a;']);
-    await engine.stop();
   });
 
   it('gets one of two replies without an id that come at once, and the next question neither', async () => {
-    const engine = await startEngine([agentOf(twice, durable)], new RecordingStore());
+    const engine = await engineOf([agentOf(twice, durable)], new RecordingStore());
     const run_id = await begin(engine, 'asks');
     await asked(engine, run_id, '1');
     const replies = await Promise.allSettled(['a', 'b'].map((one) => engine.resume(run_id, reply(one))));
     expect(replies.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
     expect(text(await asked(engine, run_id, '2'))).toBe('a;');
-    await engine.stop();
   });
 
   it('does not get a reply without an id that came before it, however slowly the store looked for its key', async () => {
     const store = new SlowKeys();
-    const engine = await startEngine([agentOf(twice, durable)], store);
+    const engine = await engineOf([agentOf(twice, durable)], store);
     const run_id = await begin(engine, 'asks');
     await asked(engine, run_id, '1');
     await expectLateRefused(store, engine, run_id);
     await engine.resume(run_id, reply('b'));
     expect(text((await toTheEnd(engine, run_id)).run)).toBe('a;b;');
-    await engine.stop();
   });
 });
 
@@ -115,9 +112,8 @@ it('a question of a run in the store does not get a reply without an id that cam
   const run_id = await begin(first, 'asks');
   await asked(first, run_id, '1');
   await first.stop();
-  const engine = await startEngine([agent], store);
+  const engine = await engineOf([agent], store);
   await expectLateRefused(store, engine, run_id);
-  await engine.stop();
 });
 
 describe('the ids of questions', () => {
@@ -131,11 +127,10 @@ describe('the ids of questions', () => {
     await first.resume((await asked(first, run_id, '1')).run_id, reply('a', '1'));
     await asked(first, run_id, '2');
     await first.stop();
-    const second = await startEngine([agent], store);
+    const second = await engineOf([agent], store);
     await second.resume(run_id, reply('b', '2'));
     const { run } = await toTheEnd(second, run_id);
     expect(text(run)).toBe('a;b;');
-    await second.stop();
   });
 });
 
@@ -158,19 +153,17 @@ describe('a question that is raced against a timer in a step', () => {
     const disk = await store.after(store.commits.length);
     await first.stop();
     time = 1;
-    const second = await startEngine([agent(() => time)], disk);
+    const second = await engineOf([agent(() => time)], disk);
     const { run } = await toTheEnd(second, run_id);
     expect([run.status, text(run)]).toEqual(['completed', 'nothing.']);
-    await second.stop();
   });
 
   it('does not leave memory while the timer runs', async () => {
     const limits = { passivateAfter: 1, sweepInterval: 1 };
-    const engine = await startEngine([agent(() => 50)], new RecordingStore(), limits);
+    const engine = await engineOf([agent(() => 50)], new RecordingStore(), limits);
     const run_id = await begin(engine, 'asks');
     const { run } = await toTheEnd(engine, run_id);
     expect([run.status, text(run)]).toEqual(['completed', 'nothing.']);
     expect((await eventsOf(engine, run_id)).filter(({ type }) => type === 'run.awaiting')).toHaveLength(1);
-    await engine.stop();
   });
 });

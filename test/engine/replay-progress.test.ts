@@ -20,6 +20,7 @@ import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { again, begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { textOf as text } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
@@ -78,12 +79,11 @@ describe('a re-entered run that does not get on', () => {
   it('is parked, and adds no messages to the session, when it diverges at its completion', async () => {
     const { store } = await whole([agentOf(first)]);
     const disk = await store.after(store.commits.length - 1);
-    const engine = await startEngine([agentOf(() => of())], disk);
+    const engine = await engineOf([agentOf(() => of())], disk);
     const [row] = await disk.runs({}, undefined, 1);
     const { run } = await toTheEnd(engine, row?.run_id ?? '');
     expect(run.parked?.reason).toContain('did not repeat its earlier output');
     expect((await disk.session(run.session_id ?? ''))?.history ?? []).toEqual([]);
-    await engine.stop();
   });
 });
 
@@ -193,12 +193,11 @@ describe('a re-entered run', () => {
       ),
     ]);
     const disk = await store.after(store.commits.length - 1);
-    const engine = await startEngine([agentOf(() => NEVER)], disk);
+    const engine = await engineOf([agentOf(() => NEVER)], disk, { cancelGrace: 1, sweepInterval: 1 });
     const answered: Run = JSON.parse(await engine.cancel(run.run_id));
     expect([answered.status, text(answered)]).toEqual(['cancelling', 'before value ']);
     const ended = await toTheEnd(engine, run.run_id);
     expect([ended.run.status, text(ended.run)]).toEqual(['cancelled', 'before value ']);
-    await engine.stop();
   });
 
   it('counts the time that its earlier executions worked', async () => {
@@ -210,12 +209,11 @@ describe('a re-entered run', () => {
     );
     const first = await whole([agent]);
     const disk = await first.store.after(first.store.commits.length - 1);
-    const engine = await startEngine([agent], disk);
+    const engine = await engineOf([agent], disk);
     const [row] = await disk.runs({}, undefined, 1);
     await toTheEnd(engine, row?.run_id ?? '');
     const [figures] = await disk.figures(['again']);
     expect(figures?.seconds).toBeGreaterThan(0.055);
-    await engine.stop();
   });
 
   it('reads its session’s history as it was, with one call of the store', async () => {

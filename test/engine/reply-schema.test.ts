@@ -8,7 +8,8 @@ import { receiveReply } from '../../src/engine/execution/reply-schema.ts';
 import type { AwaitRequest, Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { begin, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { engineOf } from '../support/engine.ts';
+import { begin, begun, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { processorTime } from '../support/processor-time.ts';
 import { textOf } from '../support/run-output.ts';
 
@@ -239,9 +240,8 @@ describe('a schema that zod has made', () => {
         .await('?', { schema: z.toJSONSchema(Order) })
         .pipe(map(({ message }) => `${Order.parse(JSON.parse(message.parts[0]?.content ?? '')).amount} taken`)),
     );
-    const engine = await startEngine([agent], new MemoryStore());
-    const run_id = await begin(engine, 'asks');
-    while ((await runOf(engine, run_id)).status !== 'awaiting') await new Promise(setImmediate);
+    const engine = await engineOf([agent]);
+    const run_id = await begun(engine, 'asks');
     for (const [what, change] of Object.entries(bad)) {
       const value = { ...good, ...change };
       expect(Order.safeParse(value).success, what).toBe(false);
@@ -254,7 +254,6 @@ describe('a schema that zod has made', () => {
     await engine.resume(run_id, reply(good));
     const { run } = await toTheEnd(engine, run_id);
     expect([run.status, textOf(run)]).toEqual(['completed', '2 taken']);
-    await engine.stop();
   });
 });
 

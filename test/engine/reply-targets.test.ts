@@ -2,7 +2,7 @@ import { concat, concatMap, defer, merge, NEVER, race, Subject, switchMap, take 
 import { describe, expect, it } from 'vitest';
 import { replyTarget } from '../../src/engine/runs/reply-target.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { Hold } from '../support/hold.ts';
 import { answerOf, begin } from '../support/lives.ts';
 import { ask } from '../support/serve.ts';
@@ -322,7 +322,7 @@ describe('a reply without an id', () => {
   it('to a run with a cancel that the store never takes is given to its question', async () => {
     const agent = asks(true, (_, context) => merge(context.step('work', never), replyTo(context, 'Go on?')));
     const store = new MemoryStore();
-    const engine = await startEngine(
+    const engine = await engineOf(
       [agent],
       store,
       { storeTimeout: 100, requestTimeout: 600_000 },
@@ -341,13 +341,12 @@ describe('a reply without an id', () => {
     const reply = answerOf(engine.resume(run_id, yes).then(({ run }) => run));
     expect(await cancel).toBe('store_unavailable');
     expect(await reply).toBe('in-progress');
-    await engine.stop();
   });
 
   it('to a run that works is refused at once by a process that has the run alone, while its store does not answer', async () => {
     const agent = asks(true, (_, context) => context.step('work', never));
     const store = new MemoryStore();
-    const engine = await startEngine([agent], store);
+    const engine = await engineOf([agent], store);
     const run_id = await begin(engine, 'asks');
     while ((await store.run(run_id))?.status !== 'in-progress') await turn();
     await turns(10);
@@ -355,7 +354,6 @@ describe('a reply without an id', () => {
     store.run = () => new Promise(() => {});
     expect(await answerOf(engine.resume(run_id, yes).then((accepted) => accepted.run))).toBe('not_awaiting');
     store.run = run;
-    await engine.stop();
   });
 });
 

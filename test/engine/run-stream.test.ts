@@ -41,7 +41,6 @@ describe('the run stream', () => {
     const whole = await early;
     expect(typesOf(whole)).toEqual(oneMessage(2));
     expect(await all()).toEqual(whole);
-    await engine.stop();
   });
 
   it('is an async iterable, and gives writers a pull cursor', async () => {
@@ -58,7 +57,6 @@ describe('the run stream', () => {
     }
     cursor.close();
     expect(pulled).toEqual(iterated);
-    await engine.stop();
   });
 
   it('releases the log when a subscriber unsubscribes in the middle of a batch', async () => {
@@ -69,7 +67,6 @@ describe('the run stream', () => {
     const stream = await engine.stream(run_id);
     const [first] = await lastValueFrom(stream.pipe(take(1), toArray()));
     expect(first?.first).toBe(1);
-    await engine.stop();
   });
 });
 

@@ -6,16 +6,12 @@ import type { Run } from '../../src/schema/run.ts';
 import { cutAll, RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { begin, startEngine } from '../../src/testing/engine.ts';
 import { again, runOf, toTheEnd, whole } from '../support/lives.ts';
-import { turn } from '../support/turn.ts';
+import { turn, turns } from '../support/turn.ts';
 
 const agentOf = (name: string, run: AgentFunction, options: AgentOptions = { durable: true }) =>
   defineAgent({ name, description: `${name}.` }, run, options);
 
 const textsOf = ({ output }: Run): string[] => output.map((message) => textOf(message));
-
-async function turns(count: number): Promise<void> {
-  for (let done = 0; done < count; done += 1) await turn();
-}
 
 describe('agents that are called side by side', () => {
   it('get the replies to their own questions, also where another one is faster in a later life', async () => {

@@ -115,6 +115,13 @@ describe('a node of a shared store', () => {
   });
   const start = (options: ConstructorParameters<typeof Node>[1] = {}): Promise<Node> =>
     new Node(world, options).start();
+  /** A run that waits, and that the node has got. */
+  const offered = async (node: Node): Promise<string> => {
+    const [run_id = ''] = world.add(1);
+    node.dispatcher.offer([run_id]);
+    await turns();
+    return run_id;
+  };
 
   it('keeps a slot for a run that is created here, as long as one is free', async () => {
     const node = await start({ slots: 1 });
@@ -204,9 +211,7 @@ describe('a node of a shared store', () => {
 
   it('keeps its runs while some renewals fail, for as long as a lease', async () => {
     const node = await start();
-    const [run_id = ''] = world.add(1);
-    node.dispatcher.offer([run_id]);
-    await turns();
+    const run_id = await offered(node);
     const other = await start();
     const renew = vi.spyOn(world.claims, 'renewLease');
     for (let round = 0; round < 5; round += 1) {
@@ -256,9 +261,7 @@ describe('a node of a shared store', () => {
 
   it('gives back a run that has left it and still needs an execution', async () => {
     const node = await start();
-    const [run_id = ''] = world.add(1);
-    node.dispatcher.offer([run_id]);
-    await turns();
+    const run_id = await offered(node);
     const [first] = node.held.splice(0);
     await node.dispatcher.pause();
     first?.leave('left');
@@ -285,9 +288,7 @@ describe('a node of a shared store', () => {
 
   it('looks again at a run that was offered while it was held', async () => {
     const node = await start();
-    const [run_id = ''] = world.add(1);
-    node.dispatcher.offer([run_id]);
-    await turns();
+    const run_id = await offered(node);
     node.dispatcher.offer([run_id]);
     await turns();
     expect(node.runs).toEqual([run_id]);
@@ -299,9 +300,7 @@ describe('a node of a shared store', () => {
 
   it('leaves the runs of others alone when the store is back after all leases have ended', async () => {
     const nodes = [await start(), await start()] as const;
-    const [run_id = ''] = world.add(1);
-    nodes[0].dispatcher.offer([run_id]);
-    await turns();
+    const run_id = await offered(nodes[0]);
     const renew = vi.spyOn(world.claims, 'renewLease').mockRejectedValue(new Error('no answer'));
     await pass(world, 3 * lease);
     renew.mockRestore();
@@ -355,9 +354,7 @@ describe('a node of a shared store', () => {
 
   it('leaves its runs to others at once when it closes', async () => {
     const node = await start();
-    const [run_id = ''] = world.add(1);
-    node.dispatcher.offer([run_id]);
-    await turns();
+    const run_id = await offered(node);
     const other = await start();
     // It dies before it could give the run back.
     vi.spyOn(world.claims, 'freeRuns').mockRejectedValue(new Error('no answer'));

@@ -5,6 +5,7 @@ import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Store } from '../../src/core/ports/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { createEngine, startEngine } from '../../src/testing/engine.ts';
+import { deferred } from '../support/deferred.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
 import { Hold } from '../support/hold.ts';
 import { begin, toTheEnd } from '../support/lives.ts';
@@ -97,8 +98,7 @@ describe('a run whose recovery is slow', () => {
     const run_id = await begin(first, 'works');
     await until(() => calls.count === 1);
     await first.stop();
-    let letGo = (): void => {};
-    const released = new Promise<void>((resolve) => (letGo = resolve));
+    const { promise: released, resolve: letGo } = deferred();
     // The start cannot read the log; the sweeps re-enter the run.
     const plan = newPlan({ events: { fails: 1, before: (call) => (call === 1 ? undefined : released) } });
     const engine = await startEngine([agent], faulty(disk, plan), { sweepInterval: 1 });

@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { methods } from '../support/faulty-store.ts';
+import { newFolder } from '../support/folder.ts';
 import { type Place, postgresPlace, redisPlace } from '../support/servers.ts';
 import { countCalls, failEachCall } from '../support/store-faults.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 let files = 0;
 const stores: Record<string, () => Promise<() => string>> = {

@@ -290,7 +290,7 @@ describe('a run whose whole output the store can never take', () => {
     await until(first, run_id, 'awaiting');
     await first.app.close();
     store.rejects = longerThan(5_000);
-    const served = await serveApi([asks], { store });
+    const served = await serveApi([asks], { store, limits: { sweepInterval: 2, cancelGrace: 1 } });
     const answer = await served.post(`/runs/${run_id}/cancel`);
     expect([answer.status, (await answer.json()).status]).toEqual([202, 'cancelling']);
     expect(await until(served, run_id, 'cancelled')).toMatchObject({ output: [] });
@@ -312,7 +312,7 @@ it('a run whose questions and replies the store can never take as a whole is can
   }
   await first.app.close();
   store.rejects = longerThan(3_000);
-  const served = await serveApi([asks], { store });
+  const served = await serveApi([asks], { store, limits: { sweepInterval: 2, cancelGrace: 1 } });
   expect((await served.post(`/runs/${run_id}/cancel`)).status).toBe(202);
   expect((await until(served, run_id, 'cancelled')).output).toEqual([]);
 });

@@ -5,7 +5,8 @@ import type { Batch, RunRow } from '../../src/core/ports/run-store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
-import { atRest, begin, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
+import { engineOf } from '../support/engine.ts';
+import { atRest, begin, begun, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 import { turn } from '../support/turn.ts';
 
@@ -55,8 +56,7 @@ async function awaiting(count: number): Promise<{ store: Unreadable; engine: Eng
   const first = await startEngine([hurried], store, { passivateAfter: 1, sweepInterval: 1 });
   const run_ids: string[] = [];
   for (let n = 0; n < count; n += 1) {
-    const run_id = await begin(first, 'hurried');
-    while ((await runOf(first, run_id)).status !== 'awaiting') await turn();
+    const run_id = await begun(first, 'hurried');
     await atRest(store, run_id);
     run_ids.push(run_id);
     vi.advanceTimersByTime(1);
@@ -125,10 +125,9 @@ describe('awaits that time out', () => {
 it('keeps runs by the clock of the engine, which a test may set back', async () => {
   const store = new Unreadable();
   const clock = () => Date.UTC(2020, 0, 1);
-  const engine = await startEngine([works], store, { sweepInterval: 1 }, { clock });
+  const engine = await engineOf([works], store, { sweepInterval: 1 }, { clock });
   const run_id = await begin(engine, 'works');
   expect(textOf((await toTheEnd(engine, run_id)).run)).toBe('worked');
   await store.swept(3);
   expect((await runOf(engine, run_id)).status).toBe('completed');
-  await engine.stop();
 });

@@ -4,7 +4,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { Hold } from '../support/hold.ts';
-import { answerOf, begin, runOf } from '../support/lives.ts';
+import { answerOf, begin, begun } from '../support/lives.ts';
 import {
   answered,
   asked,
@@ -89,8 +89,7 @@ describe('a reply without an id, where the agent has asked another question that
       const { agent, withdraw } = withdraws(durable);
       const store = new MemoryStore();
       const engine = await engineWith([agent], store);
-      const run_id = await begin(engine, 'asks');
-      while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+      const run_id = await begun(engine, 'asks');
       const withdrawal = holdCommits(store, ({ lines }) => lines.some((line) => line.includes('Delete all?')));
       withdraw();
       await withdrawal.held();
@@ -166,8 +165,7 @@ describe('a reply without an id, where the agent has asked another question that
     const { agent, withdraw } = withdraws(true);
     const store = new MemoryStore();
     const engine = await engineWith([agent], store, { requestTimeout: 200 });
-    const run_id = await begin(engine, 'asks');
-    while ((await runOf(engine, run_id)).status !== 'awaiting') await turn();
+    const run_id = await begun(engine, 'asks');
     const withdrawal = holdCommits(store, (write) => has('"withdrawn"', write));
     withdraw();
     await withdrawal.held();

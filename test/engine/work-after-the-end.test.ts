@@ -18,6 +18,7 @@ import { newId } from '../../src/engine/ids.ts';
 import { endingWrite } from '../../src/engine/log/stored-run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
 
@@ -49,7 +50,7 @@ describe.each([false, true])('after the end of a run (durable: %s)', (durable) =
         return output();
       }, durable);
       const store = new MemoryStore();
-      const engine = await startEngine([agent, echo], store);
+      const engine = await engineOf([agent, echo], store);
       const run_id = await begin(engine, 'late');
       while (context === undefined) await new Promise(setImmediate);
       await end(engine, run_id);
@@ -58,7 +59,6 @@ describe.each([false, true])('after the end of a run (durable: %s)', (durable) =
       await new Promise(setImmediate);
       expect(await eventsOf(engine, run_id)).toEqual(events);
       expect((await store.session(run.session_id ?? ''))?.state ?? null).toBe(null);
-      await engine.stop();
     });
   });
 
@@ -70,13 +70,12 @@ describe.each([false, true])('after the end of a run (durable: %s)', (durable) =
         await one.catch((error: { kind: string }) => heard.push(error.kind));
       return 'stopped';
     }, durable);
-    const engine = await startEngine([agent], new MemoryStore(), { cancelGrace: 0 });
+    const engine = await engineOf([agent], new MemoryStore(), { cancelGrace: 0 });
     const run_id = await begin(engine, 'late');
     while ((await runOf(engine, run_id)).status !== 'awaiting') await new Promise(setImmediate);
     await engine.cancel(run_id);
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
     expect(heard).toEqual(durable ? ['run_not_open', 'run_not_open'] : ['run_not_open']);
-    await engine.stop();
   });
 });
 
@@ -158,12 +157,11 @@ describe('work that an agent starts in its teardown', () => {
         }),
       ),
     );
-    const engine = await startEngine([agent], store);
+    const engine = await engineOf([agent], store);
     const { run } = await toTheEnd(engine, await begin(engine, 'late'));
     expect(refused).toMatchObject({ kind: 'run_not_open' });
     expect(await store.session(run.session_id ?? '')).toMatchObject({ state: null });
     expect(await store.figures(['late'])).toMatchObject([{ tokens: 1 }]);
-    await engine.stop();
   });
 
   it('does not keep the next run of the session from its turn', async () => {
@@ -178,7 +176,7 @@ describe('work that an agent starts in its teardown', () => {
     );
     const store = new MemoryStore();
     // No periodic check: the end of the first run alone begins the next one.
-    const engine = await startEngine([agent, echo], store, { sweepInterval: 3_600_000, pollInterval: 3_600_000 });
+    const engine = await engineOf([agent, echo], store, { sweepInterval: 3_600_000, pollInterval: 3_600_000 });
     const session_id = newId();
     const enqueue = async (agent_name: string): Promise<string> => {
       const created = { agent_name, session_id, input: [{ parts: [{ content: 'go' }] }] };
@@ -194,7 +192,6 @@ describe('work that an agent starts in its teardown', () => {
     expect(textOf((await toTheEnd(engine, next)).run)).toBe('called');
     expect(refused).toMatchObject(works.map(() => ({ kind: 'run_not_open' })));
     expect((await store.session(session_id))?.state ?? null).toBe(null);
-    await engine.stop();
   });
 
   it('writes nothing after a cancel', async () => {
@@ -202,13 +199,12 @@ describe('work that an agent starts in its teardown', () => {
     const agent = agentOf((_, context) =>
       concat(of('begun'), NEVER).pipe(finalize(() => void context.session.setState(1).catch(() => {}))),
     );
-    const engine = await startEngine([agent], store);
+    const engine = await engineOf([agent], store);
     const run_id = await begin(engine, 'late');
     while ((await eventsOf(engine, run_id)).length < 4) await new Promise(setImmediate);
     await engine.cancel(run_id);
     const { run } = await toTheEnd(engine, run_id);
     expect((await store.session(run.session_id ?? ''))?.state ?? null).toBe(null);
-    await engine.stop();
   });
 });
 
@@ -219,13 +215,12 @@ describe('the signal', () => {
       signal = context.signal;
       return output();
     });
-    const engine = await startEngine([agent], new MemoryStore());
+    const engine = await engineOf([agent]);
     const run_id = await begin(engine, 'late');
     while (signal === undefined) await new Promise(setImmediate);
     await end(engine, run_id);
     await toTheEnd(engine, run_id);
     expect(signal.aborted).toBe(true);
-    await engine.stop();
   });
 
   it('of a call fires when the call ends, and leaves no listener when the call is refused', async () => {

@@ -4,6 +4,8 @@ import { defineAgent } from '../../src/core/agent.ts';
 import type { Cutoffs } from '../../src/core/ports/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
+import { deferred } from '../support/deferred.ts';
+import { engineOf } from '../support/engine.ts';
 import { begin, runOf, toTheEnd } from '../support/lives.ts';
 
 const echo = defineAgent({ name: 'echo', description: 'Says one word.' }, () => 'done');
@@ -20,10 +22,9 @@ class Swept extends MemoryStore {
 
 describe('a limit of zero means never', () => {
   it('for `cancelGrace`: a cancelled run waits for its agent', async () => {
-    let stop = (_: string): void => {};
-    const stopped = new Promise<string>((resolve) => (stop = resolve));
+    const { promise: stopped, resolve: stop } = deferred<string>();
     const deaf = defineAgent({ name: 'deaf', description: 'Ignores its signal.' }, () => stopped);
-    const engine = await startEngine([deaf, echo], new MemoryStore(), { cancelGrace: 0 });
+    const engine = await engineOf([deaf, echo], new MemoryStore(), { cancelGrace: 0 });
     const run_id = await begin(engine, 'deaf');
     await engine.cancel(run_id);
     // A timer of no length would have ended it meanwhile.
@@ -31,12 +32,11 @@ describe('a limit of zero means never', () => {
     expect((await runOf(engine, run_id)).status).toBe('cancelling');
     stop('late');
     expect((await toTheEnd(engine, run_id)).run.status).toBe('cancelled');
-    await engine.stop();
   });
 
   it('for `idempotencyTtl`: a key is kept, also by sweeps', async () => {
     const store = new Swept();
-    const engine = await startEngine([echo], store, { idempotencyTtl: 0, sweepInterval: 1 });
+    const engine = await engineOf([echo], store, { idempotencyTtl: 0, sweepInterval: 1 });
     const create = () =>
       engine.create({ agent_name: 'echo', input: [{ parts: [{ content: 'go' }] }] }, { idempotency_key: 'k' });
     const { run_id } = await create();
@@ -44,16 +44,14 @@ describe('a limit of zero means never', () => {
     const { length } = store.sweeps;
     await expect.poll(() => store.sweeps.length).toBeGreaterThan(length + 1);
     expect((await create()).run_id).toBe(run_id);
-    await engine.stop();
   });
 
   it('for the times after which runs, sessions, webhooks and keys are removed', async () => {
     const store = new Swept();
     const never = { runTtl: 0, sessionTtl: 0, deliveryTtl: 0, idempotencyTtl: 0 };
-    const engine = await startEngine([echo], store, { ...never, sweepInterval: 1 });
+    await engineOf([echo], store, { ...never, sweepInterval: 1 });
     await expect.poll(() => store.sweeps.length).toBeGreaterThan(0);
     expect(store.sweeps[0]).toEqual({ keys: '' });
-    await engine.stop();
   });
 
   it('for `running`, `queued` and `attempts`: no run is refused or given up', async () => {

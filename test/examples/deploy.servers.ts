@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { parse, parseAllDocuments } from 'yaml';
 import { createClient, type Event } from '../../src/client/client.ts';
 import type { Run } from '../../src/index.ts';
+import { deferred } from '../support/deferred.ts';
 import { nginxThere, startNginx } from '../support/nginx.ts';
 import { steadyPort } from '../support/ports.ts';
 import { RivuletProcess } from '../support/process.ts';
@@ -57,10 +58,7 @@ const textIn = (events: readonly Event[]): string =>
 
 /** Reads a run to its end. `started` resolves to the process that started it, `ended` to all events. */
 function readRun(events: AsyncIterable<Event>): { started: Promise<string>; ended: Promise<Event[]> } {
-  let resolveStarted = (_process: string): void => {};
-  const started = new Promise<string>((resolve) => {
-    resolveStarted = resolve;
-  });
+  const { promise: started, resolve: resolveStarted } = deferred<string>();
   const read = async (): Promise<Event[]> => {
     const all: Event[] = [];
     for await (const event of events) {

@@ -1,18 +1,13 @@
 import { Agent, get } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { defineAgent, type RivuletOptions } from '../../src/index.ts';
+import { defineAgent } from '../../src/index.ts';
 import { headersOf, metaOf, request } from '../protocols/mcp/modern.ts';
 import { agent, echo } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import { nodes } from '../support/nodes.ts';
 import { ask, framesUntil, serveApi } from '../support/serve.ts';
-import { type Answer, type Caller, create, TenantNode, unlimited } from '../support/tenants.ts';
-
-async function open(options: Partial<RivuletOptions>): Promise<TenantNode> {
-  const node = await TenantNode.open(options);
-  onTestFinished(() => node.app.close());
-  return node;
-}
+import { type Answer, type Caller, create, tenantNode, unlimited } from '../support/tenants.ts';
 
 const post = (caller: Caller, name: string, more: object = {}): Promise<Answer> =>
   caller('/runs', { method: 'POST', body: ask(name, 'hi', more) });
@@ -21,7 +16,7 @@ const reasonOf = ({ text }: Answer): string => JSON.parse(text).data.reason;
 
 describe('the limits of each caller', () => {
   it('refuse requests beyond those of a minute, and say when to come back', async () => {
-    const node = await open({ requestsPerMinute: 3 });
+    const node = await tenantNode({ requestsPerMinute: 3 });
     const alice = node.as('alice');
     for (const left of [2, 1, 0]) {
       const { status, headers } = await alice('/runs');
@@ -35,14 +30,14 @@ describe('the limits of each caller', () => {
   });
 
   it('count a request that accepts a stream where there is none', async () => {
-    const alice = (await open({ requestsPerMinute: 1 })).as('alice');
+    const alice = (await tenantNode({ requestsPerMinute: 1 })).as('alice');
     const headers = { accept: 'text/event-stream' };
     expect((await alice('/agents', { headers })).status).toBe(200);
     expect((await alice('/agents', { headers })).status).toBe(429);
   });
 
   it('count the principals of a tenant together', async () => {
-    const node = await open({ requestsPerMinute: 2 });
+    const node = await tenantNode({ requestsPerMinute: 2 });
     expect((await node.as('carol')('/runs')).status).toBe(200);
     expect((await node.as('dave')('/runs')).status).toBe(200);
     expect((await node.as('carol')('/runs')).status).toBe(429);
@@ -69,7 +64,7 @@ describe('the limits of each caller', () => {
   });
 
   it('answer a client that does not pause late, so that the others are served', async () => {
-    const node = await open({ requestsPerMinute: 1 });
+    const node = await tenantNode({ requestsPerMinute: 1 });
     const connection = new Agent({ keepAlive: true, maxSockets: 1 });
     onTestFinished(() => connection.destroy());
     const ended: string[] = [];
@@ -90,7 +85,7 @@ describe('the limits of each caller', () => {
   });
 
   it('refuse new runs beyond those of a minute, and no other requests', async () => {
-    const alice = (await open({ runsPerMinute: 1 })).as('alice');
+    const alice = (await tenantNode({ runsPerMinute: 1 })).as('alice');
     expect((await post(alice, 'echo')).headers['ratelimit-policy']).toBe('"requests";q=600;w=60, "runs";q=1;w=60');
     const refused = await post(alice, 'echo');
     expect([refused.status, JSON.parse(refused.text).message]).toEqual([
@@ -101,7 +96,7 @@ describe('the limits of each caller', () => {
   });
 
   it('count runs that a body asks for as the handler reads it', async () => {
-    const node = await open({ runsPerMinute: 1 });
+    const node = await tenantNode({ runsPerMinute: 1 });
     const alice = node.as('alice');
     const call = (more: object = {}): Promise<Answer> => {
       const params = { name: 'echo', arguments: { input: 'hi' }, _meta: metaOf(), ...more };
@@ -123,7 +118,7 @@ describe('the limits of each caller', () => {
 
   it('count requests whose bodies are refused', async () => {
     for (const path of ['/mcp', '/a2a/', '/a2a/echo', '/runs']) {
-      const node = await open({ requestsPerMinute: 3, bodyLimit: 2_000 });
+      const node = await tenantNode({ requestsPerMinute: 3, bodyLimit: 2_000 });
       const send = async (body: string): Promise<number> => {
         const headers = { as: 'alice', 'content-type': 'application/json', 'a2a-version': '1.0' };
         return (await fetch(`${node.url}${path}`, { method: 'POST', headers, body })).status;
@@ -135,7 +130,7 @@ describe('the limits of each caller', () => {
   });
 
   it('refuse new runs while too many are at work; those that await do not count', async () => {
-    const node = await open({ runsPerOwner: 1 });
+    const node = await tenantNode({ runsPerOwner: 1 });
     const alice = node.as('alice');
     expect((await post(alice, 'ask')).status).toBe(200);
     const { run_id } = await create(alice, 'never', { mode: 'async' });
@@ -147,7 +142,7 @@ describe('the limits of each caller', () => {
   });
 
   it('refuse those of many runs that begin at once, beyond the number that may be at work', async () => {
-    const node = await open({ runsPerOwner: 2, runsPerMinute: 0 });
+    const node = await tenantNode({ runsPerOwner: 2, runsPerMinute: 0 });
     const alice = node.as('alice');
     const answers = await Promise.all(Array.from({ length: 20 }, () => post(alice, 'never', { mode: 'async' })));
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(2);
@@ -155,7 +150,7 @@ describe('the limits of each caller', () => {
   });
 
   it('refuse replies that would let too many runs work', async () => {
-    const node = await open({ runsPerOwner: 1 });
+    const node = await tenantNode({ runsPerOwner: 1 });
     const alice = node.as('alice');
     const { run_id } = await create(alice, 'ask');
     await create(alice, 'never', { mode: 'async' });
@@ -164,7 +159,7 @@ describe('the limits of each caller', () => {
   });
 
   it('break streams off beyond those that may be open, so that an EventSource comes back', async () => {
-    const node = await open({ streamsPerOwner: 1 });
+    const node = await tenantNode({ streamsPerOwner: 1 });
     const { run_id } = await create(node.as('alice'), 'never', { mode: 'async' });
     const stop = new AbortController();
     const stream = (as: string, signal?: AbortSignal) =>
@@ -183,7 +178,7 @@ describe('the limits of each caller', () => {
   });
 
   it('refuse new runs when the tokens of a day are used', async () => {
-    const node = await open({ tokensPerDay: 3 });
+    const node = await tenantNode({ tokensPerDay: 3 });
     const alice = node.as('alice');
     // Each run reports one part, which counts as a token where the agent reports no usage.
     for (let runs = 0; runs < 3; runs += 1) expect((await post(alice, 'remembers')).status).toBe(200);
@@ -196,14 +191,11 @@ describe('the limits of each caller', () => {
   });
 
   it('count the tokens of a run that awaits, once, whether it gets a reply or is cancelled', async () => {
-    let onLeft = (): void => {};
-    const left = new Promise<void>((resolve) => {
-      onLeft = resolve;
-    });
+    const { promise: left, resolve: onLeft } = deferred();
     const spends = defineAgent(
       { name: 'spends', description: 'Uses tokens before and after a question.' },
       async function* (_, context) {
-        context.signal.addEventListener('abort', onLeft);
+        context.signal.addEventListener('abort', () => onLeft());
         context.usage({ tokens: 10 });
         yield await context.await('More?').then(({ message }) => message);
         context.usage({ tokens: 10 });
@@ -211,7 +203,7 @@ describe('the limits of each caller', () => {
       { durable: true },
     );
     const limits = { passivateAfter: 1, sweepInterval: 1 };
-    const node = await open({ agents: [spends], limits, tokensPerDay: 40 });
+    const node = await tenantNode({ agents: [spends], limits, tokensPerDay: 40 });
     const alice = node.as('alice');
     const { run_id } = await create(alice, 'spends');
     // The reply finds it in the store, and it is replayed.
@@ -236,7 +228,7 @@ describe('the limits of each caller', () => {
     const { node, queue } = nodes([spends, echo]);
     const authenticate = () => ({ id: 'alice', scopes: ['runs:read', 'runs:write'] });
     const options = { auth: { authenticate }, ...unlimited, tokensPerDay: 1_000 };
-    const [a, b] = [await node('a', options), await node('b', options)];
+    const [a, b] = [await node('a', options), await node('b', { ...options, limits: { cancelGrace: 1 } })];
     queue.next = 'b';
     const { run_id } = await (await a.post('/runs', ask('spends', 'hi', { mode: 'async' }))).json();
     const events = await a.get(`/runs/${run_id}/events`, { accept: 'text/event-stream' });

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { fail } from '../../src/core/errors.ts';
 import { operator } from '../../src/core/principal.ts';
 import { Responder } from '../../src/http/requests/respond.ts';
@@ -11,7 +11,6 @@ import { faulty, newPlan, type Plan } from '../support/faulty-store.ts';
 /** A run that has ended, so that its events are read from a store. */
 async function endedRun(plan: Plan) {
   const engine = await engineOf([echo], faulty(new MemoryStore(), plan));
-  onTestFinished(() => engine.stop());
   const access = engine.as(operator);
   const { run_id } = await engine.create({ agent_name: 'echo', input: [{ parts: [{ content: 'hi' }] }] });
   for await (const _ of await engine.stream(run_id));
@@ -23,7 +22,6 @@ async function endedRun(plan: Plan) {
 /** A run that goes on, and a cursor after its first event. */
 async function openRun() {
   const engine = await engineOf([never]);
-  onTestFinished(() => engine.stop());
   const { run_id } = await engine.create({ agent_name: 'never', input: [{ parts: [{ content: 'hi' }] }] });
   return { run_id, cursor: await engine.openCursor(run_id, { after: 1 }) };
 }

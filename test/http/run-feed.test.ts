@@ -1,7 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createParser } from 'eventsource-parser';
 import { map } from 'rxjs';
@@ -10,6 +8,7 @@ import type { Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { fresh } from '../stores/writes.ts';
 import { agent, askOnce, echo, never, Tap } from '../support/agents.ts';
+import { newFolder } from '../support/folder.ts';
 import { RunFeed } from '../support/run-feed.ts';
 import { ask, type Served, serveApi } from '../support/serve.ts';
 
@@ -256,8 +255,7 @@ describe('a reader of the feed that does not read', () => {
 
 describe('a feed of a server with SQLite that restarts', () => {
   it('continues from the position that it had before', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'rivulet-feed-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = newFolder(onTestFinished);
     const store = `sqlite:${join(folder, 'runs.db')}`;
     const first = await serveApi([echo, askOnce], { store });
     const { run_id } = await start(first, 'ask');

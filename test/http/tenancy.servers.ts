@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe } from 'vitest';
+import { newFolder } from '../support/folder.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { TenantNode, unlimited } from '../support/tenants.ts';
 import { describeTenancy } from './tenancy.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-tenancy-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 describeTenancy('SQLite', async () => [
   await TenantNode.open({ ...unlimited, store: `sqlite:${join(folder, 'runs.db')}` }),

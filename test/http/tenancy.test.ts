@@ -1,8 +1,8 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { newId } from '../../src/engine/ids.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
-import { belongingsOf, TenantNode, unlimited } from '../support/tenants.ts';
+import { belongingsOf, TenantNode, tenantNode, unlimited } from '../support/tenants.ts';
 import { describeTenancy } from './tenancy.ts';
 
 // tenancy.servers.ts does the same with the other stores, and with two nodes of those that are shared.
@@ -10,12 +10,11 @@ describeTenancy('memory', async () => [await TenantNode.open(unlimited)]);
 
 it('makes the same calls of the store for what another owner has and for what does not exist', async () => {
   const plan = newPlan();
-  const node = await TenantNode.open({
+  const node = await tenantNode({
     ...unlimited,
     store: faulty(new MemoryStore(), plan),
     limits: { sweepInterval: 3_600_000 },
   });
-  onTestFinished(() => node.app.close());
   const hers = await belongingsOf(node.as('alice'));
   const bob = node.as('bob');
   const callsOf = async (path: string, method: string): Promise<object> => {

@@ -6,6 +6,7 @@ import { type Delivery, newDelivery } from '../../src/core/ports/outbox.ts';
 import type { Attempt } from '../../src/engine/webhooks/deliverer.ts';
 import { WebhookSecrets } from '../../src/http/outbound/webhook-secrets.ts';
 import { createSend } from '../../src/http/outbound/webhook-send.ts';
+import { deferred } from '../support/deferred.ts';
 import { loopbackHosts } from '../support/loopback-hosts.ts';
 
 const secrets = new WebhookSecrets(['the master secret of the test of sending']);
@@ -38,8 +39,7 @@ const sendTo = (url: string, { time = 60_000, signal = never } = {}): Promise<At
 
 describe('an attempt to send a webhook', () => {
   it('takes an answer that never ends by its status, and closes the connection', async () => {
-    let closed = (): void => {};
-    const isClosed = new Promise<void>((resolve) => (closed = resolve));
+    const { promise: isClosed, resolve: closed } = deferred();
     const url = await receiver((_, response) => {
       response.writeHead(200);
       const endless = setInterval(() => response.write('x'.repeat(65_536)), 1);

@@ -1,18 +1,12 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createServer, type ServerOptions } from '../../src/index.ts';
 import { agent, askOnce, echo } from '../support/agents.ts';
-import { Receiver, verified } from '../support/receiver.ts';
+import { receiver, verified } from '../support/receiver.ts';
 import { scrapeUntil } from '../support/scrape.ts';
 import { ask, type Served, serveApi } from '../support/serve.ts';
 
 const secrets = ['the first master secret of this test', 'the one before it, which is retired'];
 const fails = agent('fails', () => Promise.reject(new Error('No way.')));
-
-async function receiver(): Promise<Receiver> {
-  const found = await Receiver.open();
-  onTestFinished(() => found.close());
-  return found;
-}
 
 const open = (options: Partial<ServerOptions> = {}): Promise<Served> =>
   serveApi([echo, askOnce, fails], {

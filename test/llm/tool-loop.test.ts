@@ -85,6 +85,7 @@ describe('an agent with a tool loop', () => {
   it.each([
     ['an input that does not fit', 'weather', { city: 'O' }, 'arguments.city'],
     ['an input that is no object', 'weather', '[1]', 'The arguments are not a JSON object.'],
+    ['an input that is no JSON', 'weather', '{"expr', 'The arguments are not a JSON object.'],
     ['a tool that is not there', 'wether', { city: 'Oslo' }, 'There is no tool wether.'],
   ])('tells the model of %s, and shows it', async (_, name, input, problem) => {
     const { loop } = await looping(calling(name, input), { tools: [weather] });

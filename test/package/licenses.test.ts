@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { newFolder } from '../support/folder.ts';
 
 const check = (...args: string[]) => spawnSync(process.execPath, ['.ci/licenses.mjs', ...args], { encoding: 'utf8' });
 
@@ -13,8 +13,7 @@ it('every package that comes with rivulet has a licence on the list', () => {
 });
 
 it('the check names each package whose licence is not on the list, and passes over those for development', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rivulet-licenses-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder(onTestFinished);
   const lock = join(folder, 'lock.json');
   const packages = {
     '': { license: 'GPL-3.0' },

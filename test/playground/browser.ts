@@ -16,6 +16,12 @@ export interface Look {
   readonly height?: number;
 }
 
+/** The windows in which a page is tested. */
+export const looks = [
+  { name: 'a desktop', width: 1440, height: 900 },
+  { name: 'a phone', width: 390, height: 844 },
+];
+
 export interface Visit {
   readonly page: Page;
   readonly context: BrowserContext;

@@ -6,14 +6,9 @@ import { protocolNames } from '../../src/server/protocols.ts';
 import { agent, echo } from '../support/agents.ts';
 import { listen, type Served, serve } from '../support/serve.ts';
 import { violationsInBoth } from './axe.ts';
-import { inPlayground, picture, visit } from './browser.ts';
+import { inPlayground, looks, picture, visit } from './browser.ts';
 
 const guide = agent('guide', () => 'Here it goes.', { metadata: { examples: ['Which river is long?'] } });
-const looks = [
-  { name: 'a desktop', width: 1440, height: 900 },
-  { name: 'a phone', width: 390, height: 844 },
-];
-
 inPlayground('the clients of an agent', () => {
   let served: Served;
   beforeAll(async () => {

@@ -4,6 +4,7 @@ import chat from '../../agents/chat.ts';
 import echo from '../../agents/echo.ts';
 import { startLlm } from '../agents/llm.ts';
 import { Tap } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import { serve } from '../support/serve.ts';
 import { showcase } from './agents.ts';
 import { inPlayground, picture, say, shows, visit } from './browser.ts';
@@ -30,10 +31,7 @@ inPlayground('a conversation', () => {
   });
 
   it('shows a model’s tokens as they arrive, and its steps', async ({ onTestFinished }) => {
-    let resume = (): void => {};
-    const resumed = new Promise<void>((resolve) => {
-      resume = resolve;
-    });
+    const { promise: resumed, resolve: resume } = deferred();
     const llm = await startLlm(({ body }) =>
       body.messages.at(-1)?.role === 'tool' ? answer() : [{ tool: 'calculate', input: { expression: '6 * 7' } }],
     );

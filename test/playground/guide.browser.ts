@@ -1,14 +1,10 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { echo } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import { listen, type Served } from '../support/serve.ts';
 import { violationsInBoth } from './axe.ts';
-import { inPlayground, picture, soon, visit } from './browser.ts';
-
-const looks = [
-  { name: 'a desktop', width: 1440, height: 900 },
-  { name: 'a phone', width: 390, height: 844 },
-];
+import { inPlayground, looks, picture, soon, visit } from './browser.ts';
 
 inPlayground('the guide', () => {
   let served: Served;
@@ -74,10 +70,7 @@ inPlayground('the guide', () => {
         }).observe({ type: 'layout-shift' });
       });
       // The picture comes after the text is shown, as on a slow line.
-      let isShown = (): void => {};
-      const shown = new Promise<void>((resolve) => {
-        isShown = resolve;
-      });
+      const { promise: shown, resolve: isShown } = deferred();
       await page.route('**/*.png', (route) => shown.then(() => route.continue()));
       await page.reload({ waitUntil: 'domcontentloaded' });
       await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));

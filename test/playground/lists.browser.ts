@@ -5,7 +5,7 @@ import type { Run } from '../../src/index.ts';
 import { agent, echo, Tap } from '../support/agents.ts';
 import { ask, listen, type Served } from '../support/serve.ts';
 import { violationsInBoth } from './axe.ts';
-import { inPlayground, picture, soon, visit } from './browser.ts';
+import { inPlayground, looks, picture, soon, visit } from './browser.ts';
 
 const prompt = 'Tell me about the "Inn" & others\nin two lines';
 const guide = agent('guide', () => 'Here it goes.', {
@@ -15,11 +15,6 @@ const broken = agent('broken', () => {
   throw new Error('the upstream 01a0c1d2-1111-7222-8333-123456789012 is away');
 });
 const tap = new Tap();
-const looks = [
-  { name: 'a desktop', width: 1440, height: 900 },
-  { name: 'a phone', width: 390, height: 844 },
-];
-
 inPlayground('the lists', () => {
   let served: Served;
   beforeAll(async () => {

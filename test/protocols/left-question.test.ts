@@ -1,5 +1,6 @@
 import { merge } from 'rxjs';
 import { expect, it } from 'vitest';
+import { deferred } from '../support/deferred.ts';
 import { Hold } from '../support/hold.ts';
 import { type Served, serve } from '../support/serve.ts';
 import { asks, asksTwice, awaitingOn, give, replyTo, taken, twoNodes } from '../support/takeovers.ts';
@@ -55,8 +56,7 @@ it.each(clients)(
 );
 
 it('a question that its AG-UI user leaves twice ends both streams with the end of the run, once its agent has stopped', async () => {
-  let stop = (_: string): void => {};
-  const stopped = new Promise<string>((resolve) => (stop = resolve));
+  const { promise: stopped, resolve: stop } = deferred<string>();
   const agent = asks(true, (_, context) =>
     merge(
       context.step('work', () => stopped),

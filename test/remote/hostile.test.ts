@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { lastValueFrom } from 'rxjs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { mcpTools } from '../../src/remote/mcp.ts';
 import { type RemoteAgentOptions, remoteAgent } from '../../src/remote/remote-agent.ts';
+import { deferred } from '../support/deferred.ts';
 import { endless, endlessLimit, json, listenAs, mcpServer, trickle } from '../support/hostile-servers.ts';
 import { ask, serveApi } from '../support/serve.ts';
 
@@ -32,6 +33,12 @@ const acpServer = (events: readonly { type: string; run?: object; part?: object 
 type Answer = (response: ServerResponse, run: object) => unknown;
 
 const allowNetworks = ['127.0.0.1'];
+
+/** `idleTimeout` passes only while the server sends something, so that a slow machine does not use it up. */
+function holdClock(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
 
 describe('a hostile MCP server', () => {
   it('that refuses a call with a long text is shown in part', async () => {
@@ -84,6 +91,7 @@ describe('a hostile MCP server', () => {
     ['an answer byte by byte', 'application/json', ' '],
     ['only comments', 'text/event-stream', ':\n\n'],
   ])('that sends %s is left after the time for a call', async (_, contentType, text) => {
+    holdClock();
     let left: Promise<unknown> | undefined;
     const url = await mcpServer((_request, response) => {
       left = trickle(response, contentType, text);
@@ -116,10 +124,7 @@ describe('a hostile MCP server', () => {
   );
 
   it('that is a child process without an answer is ended by a close', async () => {
-    let began = (_pid: number): void => {};
-    const pid = new Promise<number>((resolve) => {
-      began = resolve;
-    });
+    const { promise: pid, resolve: began } = deferred<number>();
     const url = await listenAs(({ url: path = '' }, response) => {
       response.end();
       began(Number(path.slice(1)));
@@ -234,6 +239,7 @@ describe('a hostile server of the REST API, for a run', () => {
     ['events without data', 'id: 1\nretry: 1\n\n'],
     ['half a name', 'database: 1\n\n'],
   ])('that sends only %s counts as silent', async (_, text) => {
+    holdClock();
     const left: Promise<unknown>[] = [];
     const url = await listenAs(({ method }, response) => {
       if (method === 'POST') json(response, made);
@@ -253,6 +259,7 @@ describe('a hostile server of the REST API, for a run', () => {
   });
 
   it('that sends a run byte by byte counts as silent', async () => {
+    holdClock();
     const left: Promise<unknown>[] = [];
     const url = await listenAs((_, response) => void left.push(trickle(response, 'application/json', ' ')));
     const options = { idleTimeout: 100, retries: 0, delay: 1 };
@@ -263,6 +270,7 @@ describe('a hostile server of the REST API, for a run', () => {
 
 describe('a hostile A2A server', () => {
   it('that sends only comments counts as silent', async () => {
+    holdClock();
     const left: Promise<unknown>[] = [];
     const url = await listenAs(({ headers, method }, response) => {
       const supportedInterfaces = [

@@ -3,6 +3,7 @@ import { ClientError, messages, parts, text, toRun } from 'rivulet/client';
 import { concat, defer, finalize, lastValueFrom, map, NEVER, type Observable, take, toArray } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { agent, askOnce, echo, never, Tap, tokens } from '../support/agents.ts';
+import { deferred } from '../support/deferred.ts';
 import { listed, withoutInput } from '../support/details.ts';
 import { oneMessage } from '../support/run-output.ts';
 import { textOf } from '../support/serve.ts';
@@ -24,16 +25,6 @@ async function failure(call: Promise<unknown>): Promise<Partial<ClientError>> {
   if (!(error instanceof ClientError)) throw error;
   const { code, message, status, data, retryable } = error;
   return { code, message, status, data, retryable };
-}
-/** A promise, and how to settle it. */
-function deferred() {
-  let resolve = (): void => {};
-  let reject: (reason: unknown) => void = () => {};
-  const promise = new Promise<void>((done, failed) => {
-    resolve = done;
-    reject = failed;
-  });
-  return { promise, resolve, reject };
 }
 /** Subscribes; `there` resolves at the first event of a type, `over` at the end. */
 function reading(source: Observable<Event>, type: Event['type']) {

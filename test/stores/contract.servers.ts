@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, it } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
+import { newFolder } from '../support/folder.ts';
 import { postgresPlace, redisPlace } from '../support/servers.ts';
 import { storeContract } from './contract.ts';
 import { claimsContract } from './contract-claims.ts';
@@ -19,8 +18,7 @@ for (const [name, place] of Object.entries({ redis: await redisPlace(), postgres
   afterAll(() => place.remove());
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 storeContract('memory', () => openStore('memory:'), { shared: false });
 storeContract('sqlite', () => openStore(`sqlite:${join(folder, 'contract.db')}`), { shared: false });

@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { openStore } from '../../src/stores/open.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
+import { newFolder } from '../support/folder.ts';
 import { storeContract } from './contract.ts';
 import { damageContract } from './contract-damage.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 // contract.servers.ts has their costs.
 storeContract('memory', () => openStore('memory:'), { shared: false, costs: false });

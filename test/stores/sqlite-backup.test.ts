@@ -1,14 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { backupFile, restoreFile } from '../../src/stores/sqlite/backup-file.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { newFolder } from '../support/folder.ts';
 import { append, fresh, linesOf } from './writes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-backup-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
 

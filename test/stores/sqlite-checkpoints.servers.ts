@@ -1,17 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import type { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
 import { eventually } from '../support/eventually.ts';
+import { newFolder } from '../support/folder.ts';
 import { append, fresh } from './writes.ts';
 
 const compiled = pathToFileURL('dist/stores/sqlite/sqlite-store.js').href;
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-checkpoints-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 let files = 0;
 
 /** Runs a program that opens a store and makes 300 commits, so that its thread has started. */

@@ -1,19 +1,18 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, expect, it } from 'vitest';
 import type { Store } from '../../src/core/ports/store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { newFolder } from '../support/folder.ts';
 import { append, end, fresh } from './writes.ts';
 
 // The thread runs compiled code. From the sources it cannot start, so there a store has SQLite's own checkpoints.
 const compiled = pathToFileURL('dist/stores/sqlite/sqlite-store.js').href;
 const { SqliteStore: CompiledStore } = (await import(compiled)) as { SqliteStore: typeof SqliteStore };
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-checkpoints-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
 

@@ -1,16 +1,15 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import type { RunRow, Write } from '../../src/core/ports/run-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { newFolder } from '../support/folder.ts';
 import { delivery } from './contract-outbox.ts';
 import { keyOf, ownedRow } from './contract-owners.ts';
 import { append, end, messageOf } from './writes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-erase-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 /** All bytes of a store's files. */
 const bytesOf = (path: string): string =>

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -8,10 +6,10 @@ import type { Store } from '../../src/core/ports/store.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { newFolder } from '../support/folder.ts';
 import { append, copyAfterKill, fresh } from './writes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-figures-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
 

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { RunRow, Write } from '../../src/core/ports/run-store.ts';
 import { type Database, openDatabase, type Statement, type Value } from '../../src/stores/sqlite/driver.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { newFolder } from '../support/folder.ts';
 import { append, end, fresh, linesOf, messageOf } from './writes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-trouble-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 let files = 0;
 
 /** A store, its path, and its connection, with which a test can simulate a full disk. */

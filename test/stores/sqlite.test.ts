@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -9,39 +8,16 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { openDatabase } from '../../src/stores/sqlite/driver.ts';
 import { fileVersion } from '../../src/stores/sqlite/schema.ts';
 import { SqliteStore } from '../../src/stores/sqlite/sqlite-store.ts';
+import { newFolder } from '../support/folder.ts';
 import { again, at, delivery, webhooks } from './contract-outbox.ts';
-import { copyAfterKill } from './writes.ts';
+import { copyAfterKill, fresh } from './writes.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-sqlite-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
 
-const newRow = (run_id: string): RunRow => ({
-  run_id,
-  agent_name: 'a',
-  session_id: 's',
-  owner: null,
-  principal: null,
-  targets: null,
-  readers: null,
-  trace: null,
-  epoch: 1,
-  status: 'in-progress',
-  status_at: '2026-01-01T00:00:00.000Z',
-  created_at: '2026-01-01T00:00:00.000Z',
-  finished_at: null,
-  tier: 'durable',
-  attempts: 0,
-  title: '',
-  queued_at: null,
-  rests_at: null,
-  parked: null,
-  due: null,
-  on_disconnect: 'continue',
-  last: 0,
-  snapshot: 1,
-});
+const newRow = (run_id: string): RunRow =>
+  fresh({ run_id, agent_name: 'a', session_id: 's', status: 'in-progress', tier: 'durable', snapshot: 1 });
 const grow = (row: RunRow, lines: string[], more: Partial<Write> = {}): Write => ({
   row,
   expect: row.last,

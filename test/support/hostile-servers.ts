@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: { id?: unknown; method?: string }) => void;
 
@@ -55,9 +55,15 @@ export function endless(response: ServerResponse, contentType: string, head: str
   return once(response, 'close').then(() => bytes);
 }
 
-/** Sends a text again and again, a moment apart, until the other side has closed the connection. */
+/**
+ * Sends a text again and again, a moment apart, until the other side has closed the connection. The moment passes on the
+ * clock of the test, where it has one.
+ */
 export function trickle(response: ServerResponse, contentType: string, text: string): Promise<unknown> {
   response.writeHead(200, { 'content-type': contentType });
-  const timer = setInterval(() => response.write(text), 2);
+  const timer = setInterval(() => {
+    response.write(text);
+    if (vi.isFakeTimers()) vi.advanceTimersByTime(20);
+  }, 2);
   return once(response, 'close').finally(() => clearInterval(timer));
 }

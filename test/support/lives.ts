@@ -18,6 +18,13 @@ export interface Ended {
 export const begin = async (engine: Engine, agent_name: string, text = 'go'): Promise<string> =>
   (await engine.create({ agent_name, input: [{ parts: [{ content: text }] }] })).run_id;
 
+/** Begins a run, and waits until it has this status. */
+export async function begun(engine: Engine, agent_name: string, status: Run['status'] = 'awaiting'): Promise<string> {
+  const run_id = await begin(engine, agent_name);
+  while ((await runOf(engine, run_id)).status !== status) await turn();
+  return run_id;
+}
+
 /** The status with which a request was answered, or the kind of its error. */
 export async function answerOf(request: Promise<string>): Promise<string> {
   try {

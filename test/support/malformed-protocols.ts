@@ -76,9 +76,16 @@ const malformedProtocols: readonly [MalformedProtocol, ...MalformedProtocol[]] =
         context: [],
         forwardedProps: {},
       };
+      const call = { id, type: 'function', function: { name: 'look', arguments: '{}' } };
+      const calls = [
+        message,
+        { id: 'm2', role: 'assistant', toolCalls: [call] },
+        { id: 'm3', role: 'tool', toolCallId: id, content: said },
+      ];
       const reply = { ...body, messages: [], resume: [{ interruptId: id, status: 'resolved', payload: said }] };
       return [
         { method: 'POST', path: `/ag-ui/${agent}`, body },
+        { method: 'POST', path: `/ag-ui/${agent}`, body: { ...body, runId: id, messages: calls } },
         { method: 'POST', path: `/ag-ui/${agent}`, body: reply },
         { method: 'POST', path: `/ag-ui/${id}`, body },
         { method: 'GET', path: `/ag-ui/${agent}` },
@@ -96,7 +103,10 @@ const malformedProtocols: readonly [MalformedProtocol, ...MalformedProtocol[]] =
     targets: ({ agent }, id) => {
       const item = { type: 'message', role: 'user', content: [{ type: 'input_text', text: said }] };
       const answer = { type: 'function_call_output', call_id: id, output: said };
-      const chat = { model: agent, messages: [{ role: 'user', content: said }], stream: true };
+      const user = { role: 'user', content: said };
+      const call = { role: 'assistant', tool_calls: [{ id, function: { name: 'look', arguments: '{}' } }] };
+      const called = [user, call, { role: 'tool', tool_call_id: id, content: said }];
+      const chat = { model: agent, messages: [user], stream: true };
       return [
         { method: 'POST', path: '/v1/responses', body: { model: agent, input: [item], stream: true } },
         { method: 'POST', path: '/v1/responses', body: { model: agent, input: [answer], previous_response_id: id } },
@@ -106,7 +116,7 @@ const malformedProtocols: readonly [MalformedProtocol, ...MalformedProtocol[]] =
           body: { model: agent, input: said, background: true, conversation: id },
         },
         { method: 'POST', path: '/v1/chat/completions', body: { ...chat, stream_options: { include_usage: true } } },
-        { method: 'POST', path: '/v1/chat/completions', body: { ...chat, stream: false } },
+        { method: 'POST', path: '/v1/chat/completions', body: { ...chat, messages: called, stream: false } },
         { method: 'GET', path: `/v1/responses/${id}` },
         { method: 'GET', path: `/v1/responses/${id}/input_items` },
         { method: 'POST', path: `/v1/responses/${id}/cancel`, body: {} },
@@ -200,6 +210,11 @@ const malformedProtocols: readonly [MalformedProtocol, ...MalformedProtocol[]] =
           body: message('tools/call', { ...call, requestState: `${id}.1.x`, _meta: meta }),
         },
         { method: 'POST', path: '/mcp', body: message('tasks/get', { taskId: id, _meta: meta }) },
+        {
+          method: 'POST',
+          path: '/mcp',
+          body: message('tasks/update', { taskId: id, inputResponses: {}, _meta: meta }),
+        },
         { method: 'POST', path: '/mcp', body: { jsonrpc: '2.0', id: `${id}:1`, result: { action: 'accept' } } },
         { method: 'GET', path: '/mcp' },
         { method: 'DELETE', path: '/mcp' },

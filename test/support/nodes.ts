@@ -190,6 +190,14 @@ export function nodes(agents: Agent[], store = new SharedStore()): Nodes {
   return { store, queue, node };
 }
 
+/** Two such servers, of which `b` executes the runs. */
+export async function pairOf(agents: Agent[], options: Partial<ServerOptions> = {}) {
+  const { node, queue, store } = nodes(agents);
+  const [a, b] = [await node('a', options), await node('b', options)];
+  queue.next = 'b';
+  return { a, b, node, queue, store };
+}
+
 /** The options of a node that hears of nothing that other nodes write, as one that hangs. */
 export const deaf = (store: Store) => ({
   store: faulty(store, { ...newPlan(), drops: () => true }),

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
+import { onTestFinished } from 'vitest';
 
 /** A webhook as it arrived. */
 export interface Received {
@@ -71,4 +72,11 @@ export class Receiver {
 export function verified(secret: string, { text, headers }: Received): unknown {
   const own = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
   return new Webhook(secret).verify(text, own);
+}
+
+/** A receiver, closed when the test is over. */
+export async function receiver(): Promise<Receiver> {
+  const found = await Receiver.open();
+  onTestFinished(() => found.close());
+  return found;
 }

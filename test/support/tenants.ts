@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { firstValueFrom, toArray } from 'rxjs';
+import { onTestFinished } from 'vitest';
 import type { Principal } from '../../src/core/principal.ts';
 import { createServer, type RivuletOptions, type Run } from '../../src/index.ts';
 import { agent, askOnce, echo, never } from './agents.ts';
@@ -78,6 +79,13 @@ export class TenantNode {
       };
     };
   }
+}
+
+/** The same, closed when the test is over. */
+export async function tenantNode(options: Partial<RivuletOptions> = {}): Promise<TenantNode> {
+  const node = await TenantNode.open(options);
+  onTestFinished(() => node.app.close());
+  return node;
 }
 
 /** Creates a run, and returns it as it answers the request. */

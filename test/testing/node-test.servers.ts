@@ -1,16 +1,15 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { newFolder } from '../support/folder.ts';
 
 const built = (path: string): string => pathToFileURL(join(import.meta.dirname, '../../dist', path)).href;
 
 /** The report of `node --test`, which ends by itself, and its exit code. */
 async function reportOf(body: string): Promise<{ code: number; report: string }> {
-  const folder = mkdtempSync(join(tmpdir(), 'rivulet-node-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = newFolder(onTestFinished);
   const file = join(folder, 'agent.test.mjs');
   const head = `
     import assert from 'node:assert/strict';

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Fastify, { type InjectOptions } from 'fastify';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -7,6 +6,7 @@ import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import { recordOf, userScopes } from '../../../src/http/auth/key-records.ts';
 import { type AuthOptions, createServer, type Principal, rivulet, type ServerOptions } from '../../../src/index.ts';
 import { agent, echo, never } from '../../support/agents.ts';
+import { newFolder } from '../../support/folder.ts';
 import { apiOnly, ask } from '../../support/serve.ts';
 import { audience, issuer, serveKeys, TokenIssuer } from '../../support/token-issuer.ts';
 
@@ -121,8 +121,7 @@ describe('a request with an API key', () => {
   });
 
   it('works with the new key after the file has changed, and no longer with the old one', async () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'keys-')), 'keys.yaml');
-    onTestFinished(() => rmSync(join(path, '..'), { recursive: true }));
+    const path = join(newFolder(onTestFinished), 'keys.yaml');
     const [first, second] = [makeApiKey().key, makeApiKey().key];
     writeFileSync(path, JSON.stringify([recordOf(first, { principal: 'alice' })]));
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -9,6 +8,7 @@ import { CompactSign, exportSPKI, SignJWT } from 'jose';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseKeySet, RemoteKeySet } from '../../../src/http/auth/jwks.ts';
 import { type JwtOptions, JwtVerifier } from '../../../src/http/auth/jwt.ts';
+import { newFolder } from '../../support/folder.ts';
 import { endless, listenAs, trickle } from '../../support/hostile-servers.ts';
 import { audience, issuer, serveKeys, TokenIssuer } from '../../support/token-issuer.ts';
 
@@ -287,8 +287,7 @@ describe('the keys of an issuer over HTTP', () => {
   });
 
   it('may be in a file, and another file replaces them', async () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'jwks-')), 'keys.json');
-    onTestFinished(() => rmSync(join(path, '..'), { recursive: true }));
+    const path = join(newFolder(onTestFinished), 'keys.json');
     const tokens = await issuerWithKey();
     writeFileSync(path, JSON.stringify(await tokens.jwks()));
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });

@@ -1,5 +1,4 @@
-import { chmodSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hashOfKey, keyIdOf, makeApiKey } from '../../../src/http/auth/api-key.ts';
@@ -7,17 +6,12 @@ import { parseKeyFile } from '../../../src/http/auth/key-file.ts';
 import { checkKeyRecords, parseKeyPairs, recordOf } from '../../../src/http/auth/key-records.ts';
 import { KeyRing } from '../../../src/http/auth/key-ring.ts';
 import { WatchedFile } from '../../../src/http/auth/watched-file.ts';
+import { newFolder } from '../../support/folder.ts';
 
 const changedAt = (text: string, at: number): string => {
   const other = text.charAt(at) === 'A' ? 'B' : 'A';
   return text.slice(0, at) + other + text.slice(at + 1);
 };
-
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'keys-'));
-  onTestFinished(() => rmSync(path, { recursive: true }));
-  return path;
-}
 
 describe('an API key', () => {
   it('has a form that scanners of leaked secrets find, and an id', () => {
@@ -137,7 +131,7 @@ describe('a watched file', () => {
   }
 
   it('is read again after each change, also where a link moves to another file', () => {
-    const dir = folder();
+    const dir = newFolder(onTestFinished);
     const [link, path] = [join(dir, 'link'), join(dir, 'keys.json')];
     writeFileSync(join(dir, 'one'), '1');
     writeFileSync(join(dir, 'two'), '2');
@@ -155,7 +149,7 @@ describe('a watched file', () => {
   });
 
   it('keeps its last value while it is broken or missing, and reports each state once', () => {
-    const path = join(folder(), 'keys.json');
+    const path = join(newFolder(onTestFinished), 'keys.json');
     writeFileSync(path, '1');
     const { file, problems } = watched(path);
     writeFileSync(path, '{ "no');
@@ -172,7 +166,7 @@ describe('a watched file', () => {
   });
 
   it('is refused at the start where it is missing, or other users may write it', () => {
-    const path = join(folder(), 'keys.json');
+    const path = join(newFolder(onTestFinished), 'keys.json');
     expect(() => watched(path)).toThrow(/keys\.json: ENOENT/);
     writeFileSync(path, '1');
     chmodSync(path, 0o666);

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Fastify from 'fastify';
 import { NEVER } from 'rxjs';
@@ -12,6 +11,7 @@ import { StreamMonitor } from '../../../src/http/sse/stream-monitor.ts';
 import { unobserved } from '../../../src/http/traffic.ts';
 import { headersOf, metaOf, request } from '../../protocols/mcp/modern.ts';
 import { agent, never } from '../../support/agents.ts';
+import { newFolder } from '../../support/folder.ts';
 import { ask, type Served, serve } from '../../support/serve.ts';
 import { audience, issuer, TokenIssuer } from '../../support/token-issuer.ts';
 
@@ -24,8 +24,7 @@ beforeEach(() => {
 
 /** The path of a file that is removed after the test. */
 function tempFile(name: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'withdrawn-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder(onTestFinished);
   return join(folder, name);
 }
 

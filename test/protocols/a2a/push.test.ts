@@ -1,19 +1,13 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerOptions } from '../../../src/index.ts';
 import { agent, askOnce, never } from '../../support/agents.ts';
-import { Receiver } from '../../support/receiver.ts';
+import { receiver } from '../../support/receiver.ts';
 import { listen, type Served } from '../../support/serve.ts';
 import { bindings, clientOf, message } from './clients.ts';
 
 const secrets = ['the master secret of this test of push notifications'];
 const fails = agent('fails', () => Promise.reject(new Error('No way.')));
 const large = agent('large', () => ['x'.repeat(100_000)]);
-
-async function receiver(): Promise<Receiver> {
-  const found = await Receiver.open();
-  onTestFinished(() => found.close());
-  return found;
-}
 
 async function open(options: Partial<ServerOptions> = {}): Promise<Served> {
   const served = await listen([askOnce, never, fails, large], {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EventSource } from 'eventsource';
 import { concatMap, interval, map, range, take } from 'rxjs';
@@ -7,10 +5,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Event } from '../../../src/index.ts';
 import { agent } from '../../support/agents.ts';
 import { CuttingProxy } from '../../support/cutting-proxy.ts';
+import { newFolder } from '../../support/folder.ts';
 import { ask, eventsOf, finished, type Served, serveApi } from '../../support/serve.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 const total = 1_000;
 const slow = agent('slow', () =>

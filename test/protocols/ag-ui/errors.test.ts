@@ -1,8 +1,7 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askOnce, echo } from '../../support/agents.ts';
 import { listen, type Served } from '../../support/serve.ts';
-import { type Caller, TenantNode } from '../../support/tenants.ts';
+import { type Caller, tenantNode } from '../../support/tenants.ts';
 
 let served: Served;
 let run_id: string;
@@ -101,81 +100,6 @@ describe('a request that is refused', () => {
       { type: 'RUN_ERROR', message: expect.stringMatching(/\S/), code },
     ]);
   });
-
-  it('never gets a 5xx, and never stops the server', async () => {
-    const text = fc.oneof(
-      fc.string({ maxLength: 20 }),
-      fc.constantFrom(run_id, `${run_id}.6`, `${run_id}.7`, '__proto__', '-1'),
-    );
-    const anything = fc.oneof(text, fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined));
-    const message = fc.record(
-      {
-        id: anything,
-        role: fc.oneof(anything, fc.constantFrom('user', 'tool', 'assistant', 'activity')),
-        content: anything,
-        toolCalls: anything,
-        toolCallId: anything,
-      },
-      { requiredKeys: [] },
-    );
-    const input = fc.record(
-      {
-        threadId: fc.oneof(anything, text),
-        runId: fc.oneof(anything, text),
-        messages: fc.oneof(anything, fc.array(message, { maxLength: 3 })),
-        state: anything,
-        tools: anything,
-        context: anything,
-        forwardedProps: anything,
-        protocolVersion: anything,
-        resume: fc.oneof(
-          anything,
-          fc.array(
-            fc.record({
-              interruptId: anything,
-              status: fc.oneof(anything, fc.constantFrom('resolved', 'cancelled')),
-              payload: anything,
-            }),
-            { maxLength: 2 },
-          ),
-        ),
-      },
-      { requiredKeys: ['threadId', 'runId', 'messages'] },
-    );
-    const header = fc.string({ maxLength: 8 }).map((value) => value.replace(/[^ -~]/g, ''));
-    const statuses = new Set<number>();
-    await fc.assert(
-      fc.asyncProperty(input, text, header, fc.nat({ max: 4 }), async (given, id, cursor, kind) => {
-        const name = encodeURIComponent(id) || 'x';
-        const cursors: Record<string, string> = cursor === '' ? {} : { 'last-event-id': cursor };
-        const answers = [
-          () => served.app.inject({ method: 'POST', url: '/ag-ui/echo', payload: given, headers: cursors }),
-          () =>
-            served.app.inject({
-              method: 'POST',
-              url: '/ag-ui/echo',
-              payload: {
-                threadId: 't',
-                runId: crypto.randomUUID(),
-                messages: [],
-                state: given.state,
-                forwardedProps: given,
-              },
-            }),
-          () => served.app.inject({ url: `/ag-ui/ask/runs/${name}`, headers: cursors }),
-          () => served.app.inject({ url: `/ag-ui/ask?runId=${name}&offset=${name}`, headers: cursors }),
-          () => served.app.inject({ method: 'POST', url: `/ag-ui/echo/runs/${name}/cancel` }),
-        ];
-        const response = await answers[kind]?.();
-        statuses.add(response?.statusCode ?? 0);
-        expect(response?.statusCode).toBeLessThan(500);
-        if ((response?.statusCode ?? 0) >= 400) expect(response?.json()).toMatchObject({ type: 'RUN_ERROR' });
-      }),
-      { numRuns: 200, seed: 20_261 },
-    );
-    for (const status of [200, 400, 404, 422]) expect(statuses).toContain(status);
-    expect((await served.get('/ping')).status).toBe(200);
-  });
 });
 
 it('takes arguments that are nested too deep for JSON as text', async () => {
@@ -192,45 +116,37 @@ it('takes arguments that are nested too deep for JSON as text', async () => {
 
 describe('the runs of another caller', () => {
   it('are answered as runs that do not exist', async () => {
-    const node = await TenantNode.open({});
-    try {
-      const [alice, bob]: [Caller, Caller] = [node.as('alice'), node.as('bob')];
-      const asked = await alice('/ag-ui/ask', { method: 'POST', body: body({ runId: 'mine' }) });
-      const id = asked.headers['run-id'] ?? '';
-      const n = /"id":"[\da-f-]{36}\.(\d+)","reason"/.exec(asked.text)?.[1];
-      const answer = (interrupt: string) =>
-        body({ resume: [{ interruptId: interrupt, status: 'resolved', payload: 'yes' }] });
-      for (const path of [`/ag-ui/ask/runs/ID`, '/ag-ui/ask?runId=ID']) {
-        const [theirs, none] = [path.replace('ID', id), path.replace('ID', crypto.randomUUID())];
-        expect((await alice(theirs)).status).toBe(200);
-        const [got, unknown] = [await bob(theirs), await bob(none)];
-        expect([got.status, got.text.replaceAll(/[\da-f-]{36}/g, '')]).toEqual([
-          404,
-          unknown.text.replaceAll(/[\da-f-]{36}/g, ''),
-        ]);
-        expect((await bob(path.replace('ID', 'mine'))).status).toBe(404);
-      }
-      expect((await bob(`/ag-ui/ask/runs/${id}/cancel`, { method: 'POST' })).status).toBe(404);
-      expect((await bob('/ag-ui/ask', { method: 'POST', body: answer(`${id}.${n}`) })).status).toBe(404);
-      // A runId belongs to its caller.
-      const own = await bob('/ag-ui/ask', { method: 'POST', body: body({ runId: 'mine' }) });
-      expect([own.status, own.headers['run-id'] === id]).toEqual([200, false]);
-      expect((await alice('/ag-ui/ask', { method: 'POST', body: answer(`${id}.${n}`) })).text).toContain('You said ');
-    } finally {
-      await node.app.close();
+    const node = await tenantNode();
+    const [alice, bob]: [Caller, Caller] = [node.as('alice'), node.as('bob')];
+    const asked = await alice('/ag-ui/ask', { method: 'POST', body: body({ runId: 'mine' }) });
+    const id = asked.headers['run-id'] ?? '';
+    const n = /"id":"[\da-f-]{36}\.(\d+)","reason"/.exec(asked.text)?.[1];
+    const answer = (interrupt: string) =>
+      body({ resume: [{ interruptId: interrupt, status: 'resolved', payload: 'yes' }] });
+    for (const path of [`/ag-ui/ask/runs/ID`, '/ag-ui/ask?runId=ID']) {
+      const [theirs, none] = [path.replace('ID', id), path.replace('ID', crypto.randomUUID())];
+      expect((await alice(theirs)).status).toBe(200);
+      const [got, unknown] = [await bob(theirs), await bob(none)];
+      expect([got.status, got.text.replaceAll(/[\da-f-]{36}/g, '')]).toEqual([
+        404,
+        unknown.text.replaceAll(/[\da-f-]{36}/g, ''),
+      ]);
+      expect((await bob(path.replace('ID', 'mine'))).status).toBe(404);
     }
+    expect((await bob(`/ag-ui/ask/runs/${id}/cancel`, { method: 'POST' })).status).toBe(404);
+    expect((await bob('/ag-ui/ask', { method: 'POST', body: answer(`${id}.${n}`) })).status).toBe(404);
+    // A runId belongs to its caller.
+    const own = await bob('/ag-ui/ask', { method: 'POST', body: body({ runId: 'mine' }) });
+    expect([own.status, own.headers['run-id'] === id]).toEqual([200, false]);
+    expect((await alice('/ag-ui/ask', { method: 'POST', body: answer(`${id}.${n}`) })).text).toContain('You said ');
   });
 
   it('without credentials are refused in the shape of the protocol', async () => {
-    const node = await TenantNode.open({});
-    try {
-      const { status, text } = await node.as('none')('/ag-ui/ask', { method: 'POST', body: body() });
-      expect([status, JSON.parse(text)]).toEqual([
-        401,
-        { type: 'RUN_ERROR', message: expect.any(String), code: 'unauthenticated' },
-      ]);
-    } finally {
-      await node.app.close();
-    }
+    const node = await tenantNode();
+    const { status, text } = await node.as('none')('/ag-ui/ask', { method: 'POST', body: body() });
+    expect([status, JSON.parse(text)]).toEqual([
+      401,
+      { type: 'RUN_ERROR', message: expect.any(String), code: 'unauthenticated' },
+    ]);
   });
 });

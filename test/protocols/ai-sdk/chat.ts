@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Subject } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { resumingFetch } from '../../../src/client/ai-sdk.ts';
 import type { ServerOptions } from '../../../src/index.ts';
 import { askOnce, echo } from '../../support/agents.ts';
+import { newFolder } from '../../support/folder.ts';
 import { eventsOf, type Served, serve } from '../../support/serve.ts';
 import { asksTwice, browses, counts, fails, hangs, pollutes, sees, showcase, talks } from './agents.ts';
 import { type Chat, type ChatMessage, type ChatPart, openChat, type Version } from './chats.ts';
@@ -39,8 +38,7 @@ export function describeChats(versions: readonly Version[]): void {
       openChat(version, { api: `${served.url}/ai/${agent}`, id: 'chat', ...more });
 
     it.each(['memory', 'sqlite'])('shows every kind of part, asks, and goes on after the answer (%s)', async (kind) => {
-      const folder = mkdtempSync(join(tmpdir(), 'rivulet-ai-'));
-      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const folder = newFolder(onTestFinished);
       const store = kind === 'memory' ? 'memory:' : `sqlite:${join(folder, 'runs.db')}`;
       const served = await serveAll({ store });
       const chat = open(served, 'showcase');

@@ -1,16 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stream } from '@durable-streams/client';
 import { concat, of } from 'rxjs';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Event } from '../../../src/index.ts';
 import { agent, askOnce, Tap, tokens } from '../../support/agents.ts';
+import { newFolder } from '../../support/folder.ts';
 import { ask, eventsOf, type Served, serve, types } from '../../support/serve.ts';
 import { follow, followWithCuts } from './follow.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-durable-streams-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 /** A file, a citation and a tool call, beside text that is long in bytes. */
 const rich = agent('rich', () =>

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/engine/ids.ts';
 import { askOnce, echo, Tap } from '../../support/agents.ts';
 import { ask, eventsOf, listen, type Served, serve } from '../../support/serve.ts';
-import { create, TenantNode } from '../../support/tenants.ts';
+import { create, tenantNode } from '../../support/tenants.ts';
 
 const served = await listen([echo, askOnce], {
   heartbeat: 600_000,
@@ -181,7 +181,7 @@ describe('a request that no stream can answer', () => {
   });
 
   it('of another owner finds none', async () => {
-    const node = await TenantNode.open({});
+    const node = await tenantNode();
     const { run_id: hers } = await create(node.as('alice'), 'echo');
     for (const method of ['GET', 'HEAD']) {
       for (const query of ['', '?offset=now', '?offset=-1&live=long-poll', '?offset=-1&live=sse']) {
@@ -193,11 +193,10 @@ describe('a request that no stream can answer', () => {
         expect([own?.status, theirs?.status, none?.status]).toEqual([200, 404, 404]);
       }
     }
-    await node.app.close();
   });
 
   it('without a key is refused, and a ticket of the run is enough', async () => {
-    const node = await TenantNode.open({});
+    const node = await tenantNode();
     const alice = node.as('alice');
     const { run_id: hers } = await create(alice, 'echo');
     const { url } = JSON.parse((await alice(`/runs/${hers}/stream-ticket`, { method: 'POST' })).text);
@@ -205,6 +204,5 @@ describe('a request that no stream can answer', () => {
     const read = (query: string) => fetch(`${node.url}/runs/${hers}/stream?offset=-1${query}`);
     expect((await read('')).status).toBe(401);
     expect((await read(`&live=sse&ticket=${ticket}`)).status).toBe(200);
-    await node.app.close();
   });
 });

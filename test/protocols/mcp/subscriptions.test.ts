@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { operator } from '../../../src/core/principal.ts';
 import type { Access } from '../../../src/engine/access.ts';
 import type { ChangeEvent } from '../../../src/engine/changes/change-reader.ts';
@@ -13,7 +13,6 @@ beforeEach(async () => {
   engine = await engineOf([never]);
   own = engine.as(operator);
 });
-afterEach(() => engine.stop());
 
 const begin = async (): Promise<string> =>
   (await own.create({ agent_name: 'never', input: [{ role: 'user', parts: [{ content: '' }] }] })).run_id;

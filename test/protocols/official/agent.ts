@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { expect } from 'vitest';
 import { defineAgent, type ServerOptions, textOf } from '../../../src/index.ts';
+import { deferred } from '../../support/deferred.ts';
 import { serve } from '../../support/serve.ts';
 
 /** A server with the agent `chat`, whose slow tool ends when a test lets it. */
@@ -79,12 +80,4 @@ const ends = ['completed', 'failed', 'cancelled'];
 export async function runsOf(chats: Pick<Chats, 'url'>): Promise<string> {
   await expect.poll(async () => (await statesOf(chats)).every((state) => ends.includes(state))).toBe(true);
   return `runs: ${(await statesOf(chats)).join(', ')}`;
-}
-
-function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve = (): void => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

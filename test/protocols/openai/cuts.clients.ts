@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { newFolder } from '../../support/folder.ts';
 import { serve } from '../../support/serve.ts';
 import { expectExactCuts, slowly } from './cuts.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'rivulet-openai-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder(afterAll);
 
 it.each([
   ['memory', undefined],
