@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { isUuid } from '../schema/formats.ts';
 
 const perMillisecond = 0x1000;
@@ -7,6 +7,17 @@ const perMillisecond = 0x1000;
 let time = 0;
 let count = 0;
 let head = '';
+
+/** Random hexadecimal digits for the next ids. */
+let digits = '';
+
+/** Takes so many of the random digits. */
+function random(many: number): string {
+  if (digits.length < many) digits = randomBytes(1024).toString('hex');
+  const taken = digits.slice(0, many);
+  digits = digits.slice(many);
+  return taken;
+}
 
 /** A time in milliseconds as the first 13 characters of an id. */
 function timeOf(milliseconds: number): string {
@@ -26,7 +37,8 @@ export function newId(): string {
     count = 0;
     head = timeOf(time);
   }
-  return `${head}-7${count.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`;
+  const variant = '89ab'.charAt(Number.parseInt(random(1), 16) % 4);
+  return `${head}-7${count.toString(16).padStart(3, '0')}-${variant}${random(3)}-${random(12)}`;
 }
 
 /**
