@@ -4,24 +4,12 @@ import type { StatusPosition } from '../../core/ports/run-lists.ts';
 import type { Access } from '../../engine/access.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
 import { utcOf, uuidPattern } from '../../schema/formats.ts';
-import type { RunStatus } from '../../schema/run.ts';
+import { runStatuses } from '../../schema/statuses.ts';
 import type { ListTasksRequest } from './request.ts';
 import { readListed } from './stored-tasks.ts';
-import type { Task } from './task-object.ts';
+import { stateOf, type Task } from './task-object.ts';
 
 const defaultPageSize = 50;
-
-/** The statuses of runs that are in a state; none for states that runs do not have. */
-const statusesOf: Readonly<Record<string, readonly RunStatus[]>> = {
-  TASK_STATE_SUBMITTED: ['created'],
-  TASK_STATE_WORKING: ['in-progress', 'cancelling'],
-  TASK_STATE_INPUT_REQUIRED: ['awaiting'],
-  TASK_STATE_COMPLETED: ['completed'],
-  TASK_STATE_FAILED: ['failed'],
-  TASK_STATE_CANCELED: ['cancelled'],
-  TASK_STATE_REJECTED: [],
-  TASK_STATE_AUTH_REQUIRED: [],
-};
 
 export interface TaskPage extends Record<string, unknown> {
   readonly tasks: readonly Task[];
@@ -38,7 +26,8 @@ export async function listTasks(
 ): Promise<TaskPage> {
   const since = sinceOf(asked.statusTimestampAfter);
   const after = positionIn(pageToken);
-  const statuses = status === undefined ? undefined : statusesOf[status];
+  const statuses = status === undefined ? undefined : runStatuses.filter((one) => stateOf[one] === status);
+  // Some states are those of no run.
   if (statuses?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
   const { runs, total, next } = await own.runsByStatusTime(
     { agent_name: agent, ...(contextId !== '' && { session_id: sessionIdFor(contextId) }), statuses, since },
