@@ -30,7 +30,7 @@ import { classifyPostgresError, explained } from './errors.ts';
 import { Listener } from './listener.ts';
 import { channelNames, Notifier } from './notifier.ts';
 import { createSchema } from './schema.ts';
-import { type Statements, statements, statusValues } from './statements.ts';
+import { type Query, type Statements, statements, statusValues } from './statements.ts';
 
 /** Runs, keys or rows of events that one sweep deletes. */
 const sweepRows = 100;
@@ -306,12 +306,13 @@ export class PostgresStore implements Store {
     return socket.once('close', () => this.#sockets.delete(socket));
   }
 
-  async #all<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row[]> {
-    return (await this.#readPool.query<Row>(text, values.map(sanitizeValue))).rows;
+  async #all<Row extends QueryResultRow>(query: Query, ...values: readonly unknown[]): Promise<Row[]> {
+    const { name, text } = typeof query === 'string' ? { text: query } : query;
+    return (await this.#readPool.query<Row>({ name, text, values: values.map(sanitizeValue) })).rows;
   }
 
-  async #one<Row extends QueryResultRow>(text: string, ...values: readonly unknown[]): Promise<Row | undefined> {
-    return (await this.#all<Row>(text, ...values))[0];
+  async #one<Row extends QueryResultRow>(query: Query, ...values: readonly unknown[]): Promise<Row | undefined> {
+    return (await this.#all<Row>(query, ...values))[0];
   }
 
   /** Whether a statement has changed something. */

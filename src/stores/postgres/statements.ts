@@ -5,11 +5,15 @@ import { runStatuses } from '../../schema/statuses.ts';
 import { columnList } from '../run-columns.ts';
 import { deliveryRemoval } from './deliveries.ts';
 
+/** A statement; one with a name is prepared. */
+export type Query = string | { readonly name: string; readonly text: string };
+
 export type Statements = ReturnType<typeof statements>;
 
 /**
  * The SQL statements for the tables of one schema. They name the schema instead of setting a search path, which a pooler
- * may drop. Those with a name are prepared: PostgreSQL parses them once in a connection.
+ * may drop. Those with a name are prepared: PostgreSQL parses and
+ * plans them once in a connection.
  */
 export function statements(schema: string) {
   const s = escapeIdentifier(schema);
@@ -27,14 +31,17 @@ function writeAndRead(s: string) {
       name: 'notify',
       text: 'SELECT pg_notify(channel, text) FROM unnest($1::text[], $2::text[]) AS notification (channel, text)',
     },
-    run: `SELECT ${columnList} FROM ${s}.runs WHERE run_id = $1`,
+    run: { name: 'run', text: `SELECT ${columnList} FROM ${s}.runs WHERE run_id = $1` },
     input: `SELECT input FROM ${s}.runs WHERE run_id = $1`,
     // Up to $3 batches: until they have $4 bytes, or up to one that has as many by itself and is not the first.
-    events: `SELECT first, body FROM (
+    events: {
+      name: 'events',
+      text: `SELECT first, body FROM (
         SELECT first, last, body, max(octet_length(body)) OVER up AS longest_yet,
           sum(octet_length(body)) OVER up - octet_length(body) AS before
         FROM ${s}.events WHERE run_id = $1 AND last > $2 WINDOW up AS (ORDER BY last) ORDER BY last LIMIT $3
       ) AS page WHERE before = 0 OR (before < $4 AND longest_yet < $4) ORDER BY last`,
+    },
     journal: `SELECT body FROM ${s}.journal WHERE run_id = $1 ORDER BY position`,
     // Planned with the values, so an unused filter costs nothing.
     runs: `SELECT ${columnList} FROM ${s}.runs
