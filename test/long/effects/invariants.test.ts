@@ -145,6 +145,12 @@ describe('the check of the effects permits', () => {
       '0 n0 r a enter\n2000 n0 stall 5\n1500 n1 r b enter\n2001 n0 r a begin second 9',
     ],
     [
+      'a step that a stalled node was about to begin, beside the same step of another node that a reply reached',
+      [approve({ replies: [reply('x', 1600)] })],
+      `0 n0 r a enter\n5 n0 pause\n1500 n1 r b enter\n1500 n1 r b begin remind 300\n1800 n1 r b end remind
+       2000 n0 stall 5\n2001 n0 r a begin remind 99`,
+    ],
+    [
       'a step that another node does again when the grace of its node is over',
       [checkout()],
       '0 n0 r a enter\n0 n0 r a begin pay 9000\n5 n0 term\n3005 n1 r b enter\n3005 n1 r b begin pay 9000\n3100 n0 exit',

@@ -42,6 +42,8 @@ const checks: Readonly<Record<string, Check>> = {
   'I4: a reply repeated a running step': (history, processes) =>
     history.repeats
       .filter(([attempt, next]) => !processes.excuses(attempt, next.from))
+      // An older life that repeats a step is a node that woke from a stall: see I2.
+      .filter(([, next]) => history.isCurrent(next.life, next.from))
       .filter(([{ node }, next]) => processes.when(node, 'term') >= next.from)
       .filter(([{ from, to }, next]) =>
         accepted(history.placed).some(({ sentAt: at }) => from <= at && at <= Math.min(to, next.from)),
