@@ -103,25 +103,22 @@ export function servicesOf(options: EngineOptions): Services {
     followed,
     onRejected: (run_id, error) => logFor(run_id).error(`the store does not take its start: ${errorOf(error).message}`),
   });
+  const sessionsOf = (from: Store): Sessions => new Sessions(from, fetchResource, publicUrl, logFor);
   const executions: ExecutionServices = {
     registry,
-    sessions: new Sessions(
-      storeForAgents(options.store, limits.storeTimeout, () => !active.stopped),
-      fetchResource,
-      publicUrl,
-      logFor,
-    ),
+    sessions: sessionsOf(storeForAgents(options.store, limits.storeTimeout, () => !active.stopped)),
     toEvents: createToEvents(now),
     onTokens: (owner, tokens) => void events.emit('tokens', owner, tokens),
     onDiverged: (run_id, reason) => void active.park(run_id, reason),
     limits,
+    lease: () => dispatcher.lease,
     now,
     logFor,
     capturesContent: options.capturesContent ?? false,
     outside: AsyncLocalStorage.snapshot(),
     traces: options.traces,
   };
-  const sessions = new Sessions(store, fetchResource, publicUrl, logFor);
+  const sessions = sessionsOf(store);
   const retention = new Retention(store, registry, limits, options.runTtlByOwner ?? {});
   const idempotency = new Idempotency(store, limits.idempotencyTtl, () => retention.keptAtLeast());
   const runServices: RunServices = {

@@ -13,6 +13,7 @@ import { append, fresh, type TestWrite } from '../stores/writes.ts';
 export const idle: Dispatcher = {
   shared: true,
   node: 'idle',
+  lease: 0,
   reserve: () => undefined,
   onWaiting: () => {},
   onRest: () => {},

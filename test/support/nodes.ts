@@ -116,6 +116,7 @@ class SharedQueue {
     return {
       shared: true,
       node: name,
+      lease: 0,
       start: async (execute) => {
         this.#workers.set(name, { name, execute });
         const open = await this.#store.unfinished(undefined, '', 10_000);

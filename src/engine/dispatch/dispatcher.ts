@@ -19,6 +19,11 @@ export interface Dispatcher {
   /** The name of this process among the nodes of a shared store: see `RunClaims`. */
   readonly node: string | undefined;
   /**
+   * The number of the lease for which this process has its runs; undefined while it may have ended. A lease that begins after
+   * that has another number: other nodes may have taken runs over meanwhile.
+   */
+  readonly lease: number | undefined;
+  /**
    * From now on, this process executes runs. A process that executes none never calls it. `resting` returns how many of the
    * runs that are executed here take no slot.
    */

@@ -7,6 +7,7 @@ import type { Dispatcher, Execute, Place } from './dispatcher.ts';
 export class LocalDispatcher implements Dispatcher {
   readonly shared = false;
   readonly node = undefined;
+  readonly lease = 0;
   #execute: Execute | undefined;
 
   async start(execute: Execute): Promise<void> {

@@ -43,6 +43,7 @@ export class SharedDispatcher implements Dispatcher {
   #paused = false;
   /** The lease has ended by then at the earliest, by this process's steady clock. */
   #leasedUntil = 0;
+  #leases = 0;
   #renewed = 0;
   /** The number of the renewal from which on this process claims runs. */
   #claimsFrom = 0;
@@ -128,9 +129,13 @@ export class SharedDispatcher implements Dispatcher {
     await this.#ask((claims) => claims.endLease(this.node)).catch(this.#options.onError);
   }
 
+  get lease(): number | undefined {
+    return performance.now() < this.#leasedUntil ? this.#leases : undefined;
+  }
+
   /** Whether this process takes runs. One whose lease may have ended does not: others would claim them at once. */
   get #takes(): boolean {
-    return this.#execute !== undefined && !this.#paused && performance.now() < this.#leasedUntil;
+    return this.#execute !== undefined && !this.#paused && this.lease !== undefined;
   }
 
   get #room(): number {
@@ -145,7 +150,10 @@ export class SharedDispatcher implements Dispatcher {
     if (answersAgain) this.#inDoubt = true;
     const hadEnded = this.#renewed > 0 && performance.now() > this.#leasedUntil;
     this.#renewed += 1;
-    if (hadEnded) this.#claimsFrom = this.#renewed + cautious;
+    if (hadEnded) {
+      this.#claimsFrom = this.#renewed + cautious;
+      this.#leases += 1;
+    }
     this.#leasedUntil = now + lease;
     this.onWaiting();
   }

@@ -83,6 +83,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer(this.#recorder, shared.toEvents);
     this.#feed = new Feed({
       recorder: this.#recorder,
+      lease: shared.lease,
       worked: () => this.#times.worked,
       outside: this.#inTrace,
       fail: this.#fail,

@@ -40,6 +40,8 @@ interface QueuedDelivery {
 
 interface FeedHost {
   readonly recorder: Recorder;
+  /** See `Dispatcher`. */
+  readonly lease: () => number | undefined;
   /** Milliseconds that the run has worked. */
   readonly worked: () => number;
   /** Runs work outside of the async context of the caller. */
@@ -105,9 +107,12 @@ export class Feed {
   /** In the order of their counts of `#taken`. */
   readonly #journalWaiters: { readonly count: number; resolve(isJournaled: boolean): void }[] = [];
   #loading = false;
+  /** The lease for which the run was entered, or for which a write has shown that no other node has it. */
+  #lease: number | undefined;
 
   constructor(host: FeedHost) {
     this.#host = host;
+    this.#lease = host.lease();
     this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.onAsleep);
   }
 
@@ -127,12 +132,19 @@ export class Feed {
 
   /**
    * Resolves when work of the agent may begin; undefined where it may begin at once. Everything that the agent was given has
-   * to be durable first, so that work which a crash repeats uses the same values. Never resolves once the node stops.
+   * to be durable first, so that work which a crash repeats uses the same values. Where the lease has ended, another node may
+   * have taken the run over: only a write shows that it has not. Never resolves once the node stops, or has lost the run.
    */
   whenWorkMayBegin(): Promise<void> | undefined {
     const taken = this.#taken;
+    const { recorder } = this.#host;
+    const lease = this.#host.lease();
     // The attempt has to be durable before the work begins, because the work may be what stops the process.
-    if (this.#host.recorder.countAttempt()) this.#durable = -1;
+    const isWritten = recorder.countAttempt();
+    const isInDoubt = lease === undefined || lease !== this.#lease;
+    if (isInDoubt && !isWritten) recorder.confirm();
+    if (isWritten || isInDoubt) this.#durable = -1;
+    this.#lease = lease;
     if (this.#state === 'open' && this.#durable >= taken) return undefined;
     return new Promise((resolve) => {
       const durable = (): void => {

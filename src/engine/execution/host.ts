@@ -31,6 +31,8 @@ export interface ExecutionServices {
   /** The agent of a re-entered run does not repeat the recording: parks the run, and releases the execution at once. */
   readonly onDiverged: (run_id: string, reason: string) => void;
   readonly limits: Limits;
+  /** See `Dispatcher`. */
+  readonly lease: () => number | undefined;
   readonly now: () => string;
   /** Whether the messages and tools of model calls are kept, and lines of `context.log`. */
   readonly capturesContent: boolean;
