@@ -180,6 +180,29 @@ describe('the type of a body', () => {
   });
 });
 
+describe('a body whose bytes are not UTF-8', () => {
+  const [before, after] = JSON.stringify(ask('echo', '|')).split('|');
+  const post = async (character: readonly number[]) => {
+    const { app } = await serveApi([echo]);
+    const payload = Buffer.concat([Buffer.from(`${before}`), Buffer.from(character), Buffer.from(`${after}`)]);
+    return app.inject({ method: 'POST', url: '/runs', headers: { 'content-type': 'application/json' }, payload });
+  };
+
+  it.each([
+    ['half a character', [0xc3]],
+    ['a letter of Latin-1', [0xe9, 0x74]],
+    ['half a surrogate pair', [0xed, 0xa0, 0x80]],
+  ])('is refused with 400: %s', async (_what, character) => {
+    const answer = await post(character);
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().message).toBe('The body is not JSON: it has bytes that are not UTF-8.');
+  });
+
+  it('is none with a whole character', async () => {
+    expect((await post([0xc3, 0xa9])).statusCode).toBe(200);
+  });
+});
+
 describe('a number that JSON cannot hold', () => {
   const post = async (number: string) => {
     const served = await serveApi([echo]);
