@@ -1,8 +1,8 @@
-import { Value } from '@sinclair/typebox/value';
 import { pathOf } from '../client/http.ts';
 import { fail } from '../core/errors.ts';
 import { parsedWithout, reasonOf } from '../core/json.ts';
 import { compile } from '../core/validate.ts';
+import { fromTexts } from '../http/requests/from-texts.ts';
 import {
   AgentsQuery,
   ResourceParams,
@@ -40,11 +40,9 @@ export function sessionIn(session_id: string): string {
 }
 
 /** The filter of a list or a feed, as a URL would carry it. */
-export const runsQuery = (filter: RunsQuery): RunsQuery =>
-  checks.runs(Value.Convert(RunsQuery, Value.Default(RunsQuery, textsOf(filter))));
+export const runsQuery = (filter: RunsQuery): RunsQuery => checks.runs(fromTexts(RunsQuery, textsOf(filter)));
 
-export const agentsQuery = (page: AgentsQuery): AgentsQuery =>
-  checks.agents(Value.Convert(AgentsQuery, Value.Default(AgentsQuery, textsOf(page))));
+export const agentsQuery = (page: AgentsQuery): AgentsQuery => checks.agents(fromTexts(AgentsQuery, textsOf(page)));
 
 /** The values that are defined, as text: what a URL or headers would carry. */
 export const textsOf = (values: object): Record<string, string> =>

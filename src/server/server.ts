@@ -1,6 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { TSchema } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -39,6 +38,7 @@ import { named } from '../http/plugin-name.ts';
 import { recordRequests } from '../http/request-log.ts';
 import { identifyCallers } from '../http/requests/caller.ts';
 import { type AnswerBelow, handleError, refuseUnknown } from '../http/requests/errors.ts';
+import { fromTexts } from '../http/requests/from-texts.ts';
 import { readsStream } from '../http/requests/negotiation.ts';
 import { allowCloseCallbacks } from '../http/requests/once-closed.ts';
 import { readableUrl, refuseUnreadable } from '../http/requests/readable-path.ts';
@@ -389,7 +389,7 @@ const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart })
         if (value === undefined || value === null) throw fail('body_not_json', 'it is empty');
         return { value: validate(value) };
       }
-      return { value: validate(Value.Convert(schema, Value.Default(schema, { ...Object(value) }))) };
+      return { value: validate(fromTexts(schema, Object(value))) };
     } catch (error) {
       return { error: error instanceof Error ? error : new Error(String(error)) };
     }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import Fastify, { type FastifyInstance, type RequestPayload } from 'fastify';
@@ -177,6 +179,49 @@ describe('the type of a body', () => {
     const response = await served.post('/runs', ask('echo'), { 'content-type': type });
     expect(response.status).toBe(status);
     if (status === 415) expect((await response.json()).message).toBe(`Send application/json in UTF-8; got ${type}.`);
+  });
+});
+
+describe('a client that still sends a body that is refused', () => {
+  const large = 'a'.repeat(20_000);
+  it.each([
+    ['too large', 'application/json', 413],
+    ['of another type', 'text/plain', 415],
+  ])('gets the answer, and keeps its connection: a body %s', async (_what, type, status) => {
+    const served = await serveApi([echo], { bodyLimit: 10_000 });
+    const { hostname, port } = new URL(served.url);
+    const socket = connect(Number(port), hostname).setEncoding('utf8');
+    onTestFinished(() => void socket.destroy());
+    const head = [`Host: ${hostname}:${port}`, `Content-Type: ${type}`, `Content-Length: ${large.length}`];
+    socket.write(`POST /runs HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+    const [refusal] = await once(socket, 'data');
+    expect(refusal).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    socket.write(`${large}GET /ping HTTP/1.1\r\nHost: ${hostname}:${port}\r\n\r\n`);
+    const [answer] = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
+describe('a body whose bytes are not UTF-8', () => {
+  const [before, after] = JSON.stringify(ask('echo', '|')).split('|');
+  const post = async (character: readonly number[]) => {
+    const { app } = await serveApi([echo]);
+    const payload = Buffer.concat([Buffer.from(`${before}`), Buffer.from(character), Buffer.from(`${after}`)]);
+    return app.inject({ method: 'POST', url: '/runs', headers: { 'content-type': 'application/json' }, payload });
+  };
+
+  it.each([
+    ['half a character', [0xc3]],
+    ['a letter of Latin-1', [0xe9, 0x74]],
+    ['half a surrogate pair', [0xed, 0xa0, 0x80]],
+  ])('is refused with 400: %s', async (_what, character) => {
+    const answer = await post(character);
+    expect(answer.statusCode).toBe(400);
+    expect(answer.json().message).toBe('The body is not JSON: it has bytes that are not UTF-8.');
+  });
+
+  it('is none with a whole character', async () => {
+    expect((await post([0xc3, 0xa9])).statusCode).toBe(200);
   });
 });
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import { errorOf, fail, type RivuletError } from '../../core/errors.ts';
 import { checkJsonSize } from './json-size.ts';
@@ -31,11 +32,13 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: Pick<HttpLimits
     });
     next(null, payload);
   });
-  app.addContentTypeParser(jsonType, { parseAs: 'string' }, (request, body, done) => {
+  app.addContentTypeParser<Buffer>(jsonType, { parseAs: 'buffer' }, (request, body, done) => {
     const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = request.headers;
     if (otherCharset.test(type)) return done(fail('media_type', type));
     if (encoding.toLowerCase() !== 'identity') return done(fail('content_encoding', encoding));
-    const text = String(body);
+    // A decoder would replace them, and the run would keep a text that the client has not sent.
+    if (!isUtf8(body)) return done(fail('body_not_json', 'it has bytes that are not UTF-8'));
+    const text = body.toString();
     checkJsonSize(text, bodyValues);
     if (text.trim() === '') return done(null, undefined);
     parse(request, text, (error, value) => {

@@ -130,6 +130,8 @@ const cases: Case[] = [
   ['a limit of zero', '/agents?limit=0', undefined, 422, 'invalid_input', /^query\.limit/],
   ['a limit too large', '/agents?limit=1001', undefined, 422, 'invalid_input', /^query\.limit/],
   ['a limit that is no number', '/agents?limit=ten', undefined, 422, 'invalid_input', /^query\.limit/],
+  ['a limit that is no whole number', '/agents?limit=1.5', undefined, 422, 'invalid_input', /^query\.limit/],
+  ['an offset with an exponent', '/agents?offset=1e3', undefined, 422, 'invalid_input', /^query\.offset/],
   ['a negative offset', '/agents?offset=-1', undefined, 422, 'invalid_input', /^query\.offset/],
   ['an unknown run', `/runs/${unknownId}`, undefined, 404, 'not_found', /no run/],
   ['the events of an unknown run', `/runs/${unknownId}/events`, undefined, 404, 'not_found', /no run/],
