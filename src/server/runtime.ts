@@ -1,6 +1,7 @@
 import { defaultReconnect, type Reconnect } from '../client/follow.ts';
 import type { Rivulet } from '../client/rivulet.ts';
 import { type Agent, type AgentLog, silentLog } from '../core/agent.ts';
+import { once } from '../core/once.ts';
 import type { Quotas } from '../core/ports/quotas.ts';
 import type { Store } from '../core/ports/store.ts';
 import type { Traces } from '../core/ports/traces.ts';
@@ -9,7 +10,6 @@ import type { Dispatcher } from '../engine/dispatch/dispatcher.ts';
 import { Engine } from '../engine/engine.ts';
 import { type Limits, parseLimits, type RunTtlByOwner } from '../engine/limits.ts';
 import { type HttpLimits, httpLimits } from '../http/limits/limits.ts';
-import { once } from '../http/once.ts';
 import { createFetch, type ForeignOptions } from '../http/outbound/remote-fetch.ts';
 import { WebhookSecrets } from '../http/outbound/webhook-secrets.ts';
 import { createSend, webhookProblem } from '../http/outbound/webhook-send.ts';

@@ -4,7 +4,7 @@ import { basename, extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { once } from '../once.ts';
+import { once } from '../../core/once.ts';
 import { listsValue, matchesEtag } from '../requests/negotiation.ts';
 import { addVary } from './caching.ts';
 import { docsPolicy, guidePolicy, playgroundPolicy } from './security-headers.ts';
