@@ -11,6 +11,7 @@ import { connectCluster } from '../../src/stores/redis/connection.ts';
 import { idOfKey, KeyPointers } from '../../src/stores/redis/key-pointers.ts';
 import { defineScripts } from '../../src/stores/redis/scripts.ts';
 import { type ClusterAddress, readStoreUrl } from '../../src/stores/store-url.ts';
+import { deferred } from '../support/deferred.ts';
 import { eventually } from '../support/eventually.ts';
 import { startRedisCluster } from '../support/servers.ts';
 import { closedAfterEach } from './auto-close.ts';
@@ -239,26 +240,43 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
     });
   });
 
-  /** Appends to a run in each part while something happens to the cluster. Then the logs have every event once. */
-  const keepsLogsDuring = async (event: () => Promise<void>, url = newUrl()): Promise<void> => {
+  /**
+   * Appends to a run in each part while something happens to the cluster. Then the logs have every event once. `quietly` does
+   * something while no commit is under way.
+   */
+  const keepsLogsDuring = async (
+    event: (quietly: (work: () => Promise<void>) => Promise<void>) => Promise<void>,
+    url = newUrl(),
+  ): Promise<void> => {
     const { store, writes } = await filled(url);
     const recorder = await NotificationRecorder.of(
       await open(url),
       writes.map(({ row }) => row.run_id),
     );
     let done = false;
+    let quiet: Promise<void> | undefined;
+    const underWay = new Set<Promise<unknown>>();
+    const quietly = async (work: () => Promise<void>): Promise<void> => {
+      const { promise, resolve } = deferred();
+      quiet = promise;
+      await Promise.all(underWay);
+      await work().finally(resolve);
+    };
     const appended = Promise.all(
       writes.map(async ({ row }) => {
         let last = 1;
         for (let rest = 20; !done || rest > 0; last += 1) {
+          await quiet;
           const write = append({ ...row, last }, [String(last + 1)], { grown: true });
-          expect(await store.commit([write])).toEqual(['taken']);
+          const commit = store.commit([write]);
+          underWay.add(commit);
+          expect(await commit.finally(() => underWay.delete(commit))).toEqual(['taken']);
           if (done) rest -= 1;
         }
         return last;
       }),
     );
-    const happened = event().finally(() => {
+    const happened = event(quietly).finally(() => {
       done = true;
     });
     const [counts] = await Promise.all([appended, happened]);
@@ -287,13 +305,18 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
     180_000,
   );
 
-  it('loses and repeats no event while a primary dies and its replica takes over', async ({ skip }) => {
+  it('loses and repeats no event that the replica has, while a primary dies and its replica takes over', async ({
+    skip,
+  }) => {
     const own = await startRedisCluster({ replicas: 1 });
     if (own === undefined) return skip();
     onTestFinished(() => own.stop());
-    await keepsLogsDuring(async () => {
+    await keepsLogsDuring(async (quietly) => {
       const [victim] = await own.primaries();
-      if (victim !== undefined) await own.failOver(victim);
+      if (victim === undefined) throw new Error('there are no primaries');
+      // A primary answers before its replica has the commit.
+      const die = () => quietly(() => own.untilReplicated(victim).then(() => victim.kill()));
+      await own.failOver(victim, die);
     }, own.url);
   }, 180_000);
 });

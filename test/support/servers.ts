@@ -160,9 +160,21 @@ export class RedisCluster {
     return found.sort((a, b) => b.slots - a.slots);
   }
 
+  /** Resolves when the replica of a primary has all that the primary has. */
+  async untilReplicated({ url }: Primary): Promise<void> {
+    const redis = new Redis(url);
+    for (;;) {
+      const text = await redis.info('replication');
+      const [own, replica] = [/master_repl_offset:(\d+)/.exec(text)?.[1], /slave0:.*offset=(\d+)/.exec(text)?.[1]];
+      if (own === replica) break;
+      await setTimeout(20);
+    }
+    await redis.quit();
+  }
+
   /** Kills a primary, waits until its replica has taken over, and starts it again, as a replica. */
-  async failOver({ id, kill, restart }: Primary): Promise<void> {
-    await kill();
+  async failOver({ id, kill, restart }: Primary, die = kill): Promise<void> {
+    await die();
     for (;;) {
       const primaries = await this.primaries();
       if (primaries.length === 3 && primaries.every((one) => one.id !== id)) break;
