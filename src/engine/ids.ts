@@ -29,7 +29,16 @@ function timeOf(milliseconds: number): string {
  * A UUID of version 7. The ids of a process sort in the order of their creation, even if the clock is set back. An id
  * has 48 bits of milliseconds, 12 bits that count within a millisecond (overflow uses the next one), and 62 random bits.
  */
-export function newId(): string {
+export const newId = (): string => makeId(random(4));
+
+/**
+ * A new id that ends like another one, of which a store over several servers keeps the data at the same server: see
+ * `Partitions`. An id without that ending gets none.
+ */
+export const newIdBeside = (other: string): string => makeId(/[0-9a-f]{4}$/.test(other) ? other.slice(-4) : random(4));
+
+/** The next id, with its last four digits. `join` makes one text: what is put together with `+` stays a tree of pieces. */
+function makeId(end: string): string {
   const now = Date.now();
   count += 1;
   if (now > time || count === perMillisecond) {
@@ -38,16 +47,7 @@ export function newId(): string {
     head = timeOf(time);
   }
   const variant = '89ab'.charAt(Number.parseInt(random(1), 16) % 4);
-  return `${head}-7${count.toString(16).padStart(3, '0')}-${variant}${random(3)}-${random(12)}`;
-}
-
-/**
- * A new id that ends like another one, of which a store over several servers keeps the data at the same server: see
- * `Partitions`. An id without that ending gets none.
- */
-export function newIdBeside(other: string): string {
-  const id = newId();
-  return /[0-9a-f]{4}$/.test(other) ? id.slice(0, -4) + other.slice(-4) : id;
+  return [head, `7${count.toString(16).padStart(3, '0')}`, variant + random(3), random(8) + end].join('-');
 }
 
 /** Ids that are tried: enough where one in twelve passes. */

@@ -13,24 +13,26 @@ const mostRemembered = 100;
 
 /** Questions, steps and calls of a run that were made, and not subscribed to so far. */
 export class Unstarted {
-  readonly #made = new Set<Made>();
+  /** Created with the first entry: most agents have none. */
+  #made: Set<Made> | undefined;
 
   add(made: Made): void {
+    this.#made ??= new Set();
     if (this.#made.size < mostRemembered) this.#made.add(made);
   }
 
   delete(made: Made): void {
-    this.#made.delete(made);
+    this.#made?.delete(made);
   }
 
   /** Called when the run is final: warns of all that never began. */
   report(run_id: string, log: () => AgentLog): void {
-    for (const { agent_name, what } of this.#made) {
+    for (const { agent_name, what } of this.#made ?? []) {
       log().warn(
         `agent ${agent_name}, run ${run_id}: ${what} was made and never began; await it, subscribe to it, or return it`,
       );
     }
-    this.#made.clear();
+    this.#made = undefined;
   }
 }
 

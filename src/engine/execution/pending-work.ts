@@ -2,11 +2,13 @@ import { within } from '../../core/timing.ts';
 
 /** Work of an agent that goes on after it is unsubscribed: promises, and async generators that await one. */
 export class PendingWork {
-  readonly #work = new Set<Promise<unknown>>();
+  /** Made for the first promise: most agents have none. */
+  #work: Set<Promise<unknown>> | undefined;
 
   track(work: Promise<unknown>): void {
-    this.#work.add(work);
-    void work.finally(() => this.#work.delete(work));
+    this.#work ??= new Set();
+    const all = this.#work.add(work);
+    void work.finally(() => all.delete(work));
   }
 
   /** Resolves when all of it has stopped, and `also`, or after so many milliseconds; 0 for never. */
@@ -18,7 +20,7 @@ export class PendingWork {
   // In a loop: work that stops may begin other work.
   async #stopped(also: () => Promise<void> | undefined): Promise<void> {
     await also();
-    while (this.#work.size > 0) {
+    while (this.#work !== undefined && this.#work.size > 0) {
       await Promise.allSettled(this.#work);
       await also();
     }

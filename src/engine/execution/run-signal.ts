@@ -24,7 +24,8 @@ export class RunSignal {
   #controller: AbortController | undefined;
   #closing: Closing | undefined;
   #fired = false;
-  readonly #listeners = new Set<() => void>();
+  /** Created with the first entry. */
+  #listeners: Set<() => void> | undefined;
 
   /** `report` receives what the signal's listeners throw. */
   constructor(report: (error: unknown) => void) {
@@ -58,8 +59,9 @@ export class RunSignal {
 
   /** Calls back when the signal fires, before its own listeners. Returns a function that removes the listener. */
   onAbort(listener: () => void): () => void {
+    this.#listeners ??= new Set();
     this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return () => void this.#listeners?.delete(listener);
   }
 
   /** Closes, and fires the signal. */
@@ -67,8 +69,8 @@ export class RunSignal {
     this.close(closing);
     if (this.#fired) return;
     this.#fired = true;
-    for (const listener of this.#listeners) guarded(listener, this.#report);
-    this.#listeners.clear();
+    for (const listener of this.#listeners ?? []) guarded(listener, this.#report);
+    this.#listeners = undefined;
     this.#controller?.abort(this.#error());
   }
 

@@ -69,8 +69,8 @@ export class Scope {
   readonly #agent: Scope | undefined;
   /** The scope in which that work began. */
   readonly #outer: Scope | undefined;
-  /** By name, how many steps have begun, and how often each agent was called. */
-  readonly #counts = new Map<string, number>();
+  /** By name, how many steps have begun, and how often each agent was called. Made with the first entry. */
+  #counts: Map<string, number> | undefined;
 
   private constructor(
     prefix: string,
@@ -143,6 +143,7 @@ export class Scope {
   }
 
   #count(what: string): number {
+    this.#counts ??= new Map();
     const count = this.#counts.get(what) ?? 0;
     this.#counts.set(what, count + 1);
     return count;
