@@ -1,8 +1,8 @@
 /**
  * Measures several nodes with one store, and DBOS beside them: `npm ci --prefix bench`, then `npm run bench:scaling`,
  * about ten minutes. `-- --quick` only checks that the bench works; `-- --only starts,notifications` selects workloads.
- * Prints the tables and writes them into SCALING.md; with `--quick` or `--dry` it only prints. The stores are those of
- * REDIS_URL and DATABASE_URL, or on the usual ports, or are started for the bench.
+ * Prints the tables and writes them into SCALING.md; with `--quick` or `--dry` it only prints. The bench uses the
+ * servers that REDIS_URL and DATABASE_URL name, or servers on the usual ports, or starts its own.
  */
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

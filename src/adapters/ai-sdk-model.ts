@@ -21,7 +21,8 @@ export const settingsOf = (agent: object): Settings => {
 export type WhenCalled = (toolCallId: string) => Promise<void>;
 
 /**
- * A copy of a `ToolLoopAgent` with what the adapter needs. Other agents, and those of a derived class, stay as they are.
+ * A copy of a `ToolLoopAgent` with what the adapter needs. Other agents stay as they are. So do agents of a
+ * class that is derived from it.
  *
  * - A tool waits until its call is durable. The SDK starts tools at once, and after a crash the journal would not have the call.
  * - The usage of a model call comes when the model has answered. The SDK tells it only after the tools of the call.

@@ -7,10 +7,11 @@ const escapeBreaks = (json: string): string =>
   json.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029').replaceAll('\u0085', '\\u0085');
 
 /**
- * Makes one text of the pieces that it was joined from. V8 keeps a joined text as a tree of its pieces, in more memory.
+ * Makes one text of a text that was joined with `+` or a template. Until then, the text is a tree of its pieces, which takes
+ * more memory. For texts that are kept.
  */
 export function flat(text: string): string {
-  // V8 joins the pieces when a character is read. The result depends on the character, so that the read is not optimized away.
+  // Reading a character joins the pieces. The result depends on the character, so that the read is not optimized away.
   return text.at(0) === undefined ? '' : text;
 }
 

@@ -3,16 +3,15 @@ import type { RunRow } from '../../src/core/ports/run-store.ts';
 import { Registry } from '../../src/engine/agents/registry.ts';
 import { RunChanges } from '../../src/engine/changes/run-changes.ts';
 import { defaultLimits } from '../../src/engine/limits.ts';
-import { GroupCommits } from '../../src/engine/log/group-commits.ts';
 import { Offers } from '../../src/engine/runs/offers.ts';
 import { Retention } from '../../src/engine/runs/retention.ts';
-import { SessionQueue } from '../../src/engine/runs/session-queue.ts';
 import { Followed } from '../../src/engine/store/followed.ts';
 import { append, end, fresh } from '../stores/writes.ts';
 import { echo, never } from '../support/agents.ts';
 import { nodes } from '../support/nodes.ts';
 import { PartedStore } from '../support/parted-store.ts';
 import { ask } from '../support/serve.ts';
+import { commitsOf, queueOf } from '../support/session-queue.ts';
 import { turn } from '../support/turn.ts';
 
 const old = '2026-01-01T00:00:00.000Z';
@@ -30,10 +29,6 @@ async function created(store: PartedStore, more: Partial<RunRow> = {}): Promise<
   if (first === undefined || second === undefined) throw new Error('there are no runs');
   return [first, second];
 }
-
-/** The group commits of a store, in which the last commit of the part that is away has failed. */
-const commitsOf = (store: PartedStore): GroupCommits =>
-  new GroupCommits(store, { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} });
 
 describe('while a part of the store is away, the other parts', () => {
   it('get the queues started that a dead node has left', async () => {
@@ -56,15 +51,7 @@ describe('while a part of the store is away, the other parts', () => {
 
   it('get their queues checked', async () => {
     const store = new PartedStore();
-    const begun: string[] = [];
-    const queue = new SessionQueue(store, {
-      limit: 0,
-      stopping: () => false,
-      followed: new Followed(),
-      offers: { offer: (run_id) => begun.push(run_id) },
-      onRejected: () => undefined,
-      commits: commitsOf(store),
-    });
+    const { queue, begun } = queueOf(store);
     const first = await created(store);
     const queued = await created(store, { queued_at: old });
     for (const session_id of sessions) await queue.add(session_id);

@@ -1,9 +1,7 @@
 import { NEVER, of } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
-import { GroupCommits } from '../../src/engine/log/group-commits.ts';
-import { SessionQueue } from '../../src/engine/runs/session-queue.ts';
-import { Followed } from '../../src/engine/store/followed.ts';
+import type { SessionQueue } from '../../src/engine/runs/session-queue.ts';
 import { createServer, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { append, end, fresh, type TestWrite } from '../stores/writes.ts';
@@ -12,6 +10,7 @@ import { Lines } from '../support/lines.ts';
 import { nodes } from '../support/nodes.ts';
 import { PickyStore } from '../support/picky-store.ts';
 import { ask, finished, type Served, serveApi } from '../support/serve.ts';
+import { queueOf } from '../support/session-queue.ts';
 import { turn } from '../support/turn.ts';
 
 const session_id = '66666666-6666-4666-8666-666666666666';
@@ -94,15 +93,7 @@ describe('the queue of a session', () => {
       begun: string[];
     }> {
       const store = new CountingStore();
-      const begun: string[] = [];
-      const queue = new SessionQueue(store, {
-        limit: 0,
-        stopping: () => false,
-        followed: new Followed(),
-        offers: { offer: (run_id) => begun.push(run_id) },
-        onRejected: () => undefined,
-        commits: new GroupCommits(store, { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} }),
-      });
+      const { queue, begun } = queueOf(store);
       const first: TestWrite[] = [];
       for (let n = 0; n < 1_000; n += 1) {
         const older = append(fresh({ session_id: `session-${n}` }), ['1']);

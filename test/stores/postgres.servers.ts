@@ -102,7 +102,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL', () => {
     );
     for (const { name } of rows) await other.query(`DROP FUNCTION ${name}`);
     await expect(store.commit([append(fresh(), ['1'])])).rejects.toThrow(
-      'of another version of Rivulet; stop this node',
+      'another version of Rivulet has replaced the functions of the schema; stop this node',
     );
     for (const { text } of rows) await other.query(text);
     expect(await store.commit([append(fresh(), ['1'])])).toEqual(['taken']);

@@ -80,7 +80,8 @@ export interface Outbox {
   delivery(delivery_id: string): Promise<Delivery | undefined>;
   /** Deliveries, newest first; only those with a smaller id than `before`, if it is given. */
   deliveries(filter: DeliveryFilter, before: string | undefined, limit: number): Promise<Delivery[]>;
-  /** The pending deliveries of all runs, except those of `Partitions` that do not answer. They are counted up to `limit`, at least 1, so that a long outage costs no long count. */
+  /** The pending deliveries, counted up to `limit`, at least 1: after a long outage there are many. A part of the store that
+   * does not answer is left out: see `Partitions`. */
   pendingDeliveries(limit: number): Promise<PendingDeliveries>;
   /**
    * The failures of the deliveries of an owner to a URL, until one succeeds or is replayed, or a sweep removes them.

@@ -114,9 +114,9 @@ export class ReorderBuffer {
 
   /**
    * Corrects a wrong match. Branches may emit the same output, such as their first words, and the log does not tell which
-   * branch an output came from. It was matched with the branch that was faster in this life. If the log then goes on like a
-   * slower branch, the matched outputs were of the slower branch, and those of the faster one are buffered again. Returns
-   * whether an output was recorded.
+   * branch an output came from. So an output is matched with the branch that was faster in this life. If the log goes on like a
+   * slower branch, the slower branch had emitted the matched outputs: the outputs of the faster branch are buffered again.
+   * Returns whether an output was recorded.
    */
   #exchange(): boolean {
     for (const [branch, outputs] of this.#buffered)

@@ -3,8 +3,8 @@ import { charsOf } from '../../core/lines.ts';
 import type { Batch } from '../../core/ports/run-store.ts';
 
 /**
- * A batch of a live log, with a field for what its readers share, which `readBatch` sets. The field is made with the object,
- * because V8 would allocate a later one apart.
+ * A batch of a live log, with a field for what its readers share, which `readBatch` sets. The field is there from the
+ * beginning, so that all batches have one shape.
  */
 export function liveBatch(first: number, lines: readonly string[]): Batch {
   const batch = { first, lines, projected: undefined };

@@ -324,7 +324,7 @@ export class ActiveRuns implements RunFinder {
 
   /** Notifies the readers of a run that is not in memory here. */
   #notify(run_id: string): void {
-    // V8 keeps each name that was ever looked up, also of runs without listeners.
+    // The emitter looks its listeners up by the run's id. Without any, no id gets into that table.
     if (this.#listenerCount > 0) this.#changes.emit(run_id);
   }
 

@@ -30,8 +30,8 @@ const maxAttempts = 10;
 export interface RunOptions {
   readonly idempotency_key?: string;
   /**
-   * The scope of the key. Default: that of requests which create a run, or of replies to the run. A protocol that has one
-   * kind of request for both names a scope of its own, in which it also finds the run again.
+   * The scope of the key. By default, requests that create runs share a scope, and replies to one run share another. A protocol with
+   * one kind of request for both names a scope of its own, in which it also finds the run again.
    */
   readonly key_scope?: string;
   /**

@@ -27,7 +27,7 @@ export async function listTasks(
   const since = sinceOf(asked.statusTimestampAfter);
   const after = positionIn(pageToken);
   const statuses = status === undefined ? undefined : runStatuses.filter((one) => stateOf[one] === status);
-  // Some states are those of no run.
+  // Runs never have some of the states, such as TASK_STATE_REJECTED.
   if (statuses?.length === 0) return { tasks: [], nextPageToken: '', pageSize, totalSize: 0 };
   const { runs, total, next } = await own.runsByStatusTime(
     { agent_name: agent, ...(contextId !== '' && { session_id: sessionIdFor(contextId) }), statuses, since },

@@ -5,8 +5,7 @@ const flatChars = 1_024;
 
 /**
  * A text that grows with the events of a log, as the inside of a JSON string. The states of a projection share the text, so
- * that a token makes no new state. V8 keeps a joined text as a tree of its pieces, which the garbage collector copies
- * while the text grows. So the last pieces are made flat while they are young.
+ * that a token makes no new state. The last pieces are made one flat text now and then: see `flat`.
  */
 export class GrowingText {
   readonly #keeps: boolean;

@@ -37,5 +37,5 @@ export function classifyPostgresError(error: unknown): CommitFailure {
  */
 export const explained = (error: unknown): unknown =>
   error instanceof DatabaseError && error.code === '42883'
-    ? new Error('the functions of the schema are those of another version of Rivulet; stop this node', { cause: error })
+    ? new Error('another version of Rivulet has replaced the functions of the schema; stop this node', { cause: error })
     : error;

@@ -40,7 +40,7 @@ const pointTimeout = 2_000;
 /**
  * Keeps everything in a Redis Cluster. A script can only use keys of one slot, so the store has parts, each a whole
  * `RedisStore` whose keys are in one slot. A session and its runs are in one part, which the end of their ids decides. A part
- * whose primary is away keeps only its own runs waiting. Lists for clients are those of all parts, or of none.
+ * whose primary is away keeps only its own runs waiting. Lists for clients need all parts.
  */
 export class RedisClusterStore implements Store {
   readonly claims: RunClaims;

@@ -48,17 +48,12 @@ export class Parts<Part> implements Partitions {
 
   /** Asks one part, and learns whether it answers. */
   async ask<Answer>(index: number, ask: (part: Part, index: number) => Promise<Answer>): Promise<Answer> {
-    const late = setTimeout(() => this.#away.add(index), lateAfter);
-    try {
-      const answer = await ask(this.at(index), index);
-      this.#away.delete(index);
-      return answer;
-    } catch (error) {
-      this.#away.add(index);
-      throw error;
-    } finally {
-      clearTimeout(late);
-    }
+    const answered = ask(this.at(index), index);
+    // Failed, or late.
+    within(lateAfter, answered).catch(() => this.#away.add(index));
+    const answer = await answered;
+    this.#away.delete(index);
+    return answer;
   }
 
   /**
