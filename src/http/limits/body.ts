@@ -36,7 +36,7 @@ export function acceptJson(app: FastifyInstance, { bodyValues }: Pick<HttpLimits
     const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = request.headers;
     if (otherCharset.test(type)) return done(fail('media_type', type));
     if (encoding.toLowerCase() !== 'identity') return done(fail('content_encoding', encoding));
-    // A decoder would replace them, and the run would keep a text that the client has not sent.
+    // A decoder would replace bytes that are not UTF-8, and the run would keep a text that the client has not sent.
     if (!isUtf8(body)) return done(fail('body_not_json', 'it has bytes that are not UTF-8'));
     const text = body.toString();
     checkJsonSize(text, bodyValues);

@@ -166,6 +166,6 @@ function addTo(reply: FastifyReply, name: string, value: string): void {
   reply.header(name, before === undefined ? value : `${before}, ${value}`);
 }
 
-// Both are items of the fields of draft-ietf-httpapi-ratelimit-headers-11.
+// Items of the header fields of draft-ietf-httpapi-ratelimit-headers-11.
 const policyOf = ({ name, points, window }: QuotaRule): string => `"${name}";q=${points};w=${window}`;
 const textOf = ({ rule, remaining, reset }: QuotaState): string => `"${rule.name}";r=${remaining};t=${reset}`;

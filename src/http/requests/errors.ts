@@ -64,7 +64,7 @@ export function refuse(error: unknown, request: FastifyRequest, reply: FastifyRe
   // The route may have allowed caches to keep its answer, and the framework refuses some requests before any hook.
   reply.header('cache-control', 'no-store');
   // Fastify would close the connection, and a client that still sends would lose the answer. Node drops the rest.
-  if (!request.raw.complete) reply.removeHeader('connection');
+  if (reason === 'body_too_large') reply.removeHeader('connection');
   reply.refusal = reason;
   reply.code(status);
   return answer;

@@ -26,7 +26,7 @@ const checkInterval = 1_000;
 
 /**
  * Monitors the open streams. Heartbeats (comment lines) keep an idle stream open through proxies. One timer serves all
- * streams. It ends at the first check without any.
+ * streams. The timer ends at the first check that finds no stream.
  */
 export class StreamMonitor {
   readonly #options: StreamMonitorOptions;

@@ -76,7 +76,7 @@ function addStep(blocks: Block[], step: TrajectoryMetadata, index: number): void
   else blocks[at] = { kind: 'step', step: { ...open.step, ...step }, parts: [...open.parts, index] };
 }
 
-/** In the place of the step, for a block that is no open call. */
+/** Stands for the step of a block that is no open call. */
 const none: Partial<TrajectoryMetadata> = {};
 
 function isText({ name, content_type = 'text/plain', content_encoding, content_url }: MessagePart): boolean {

@@ -179,7 +179,7 @@ export function useNewest<T>(
 }
 
 interface FoldProps {
-  /** A function is told whether it is open. */
+  /** A function gets whether the fold is open. */
   readonly summary: ComponentChildren | ((isOpen: boolean) => ComponentChildren);
   /** The class of the summary. */
   readonly class?: string;

@@ -38,7 +38,7 @@ export function EventLog({ followed }: { followed: FollowedRun }) {
   const [withLines, setWithLines] = useState(false);
   const diagnostics = useDiagnostics(followed, withLines);
   const lines = withLines ? diagnostics.entries.value.filter(isLogLine) : [];
-  const entries = withLogLines(record.events, lines);
+  const entries: readonly LogEntry[] = withLines ? withLogLines(record.events, lines) : record.events;
   const show = times[time]?.show ?? (() => '');
   const timeOf = (entry: LogEntry, before: LogEntry | undefined): string =>
     show(atOf(entry, record), before === undefined ? 0 : atOf(before, record), record.startTime);

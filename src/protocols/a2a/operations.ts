@@ -167,12 +167,11 @@ async function cancelTask({ responder }: Service, { own, agent, params, reply }:
     // Before the cancel, so that its event comes after.
     const { last } = await endOf(own, run_id);
     await own.cancel(run_id);
-    const run = await responder.collect(reply, own, run_id, { after: last, until: 'final' });
-    const { task, input } = await begunTask(own, run_id);
-    return taskOf(task, JSON.parse(run), input);
+    await responder.collect(reply, own, run_id, { after: last, until: 'final' });
+    return await readTask(own, run_id);
   } catch (error) {
     if (!(error instanceof RivuletError && error.kind === 'already_final')) throw error;
-    const task = await readTask(own, run_id, {});
+    const task = await readTask(own, run_id);
     if (task.status.state !== stateOf.cancelled) throw error;
     return task;
   }

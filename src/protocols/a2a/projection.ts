@@ -31,7 +31,7 @@ interface State {
   readonly status?: TaskStatus;
 }
 
-/** How the frames of one request differ from those of others. */
+/** What differs between the frames of two requests. */
 export interface FrameForm {
   /** The messages of the history in the first frame. Default: all. */
   readonly historyLength?: number;
@@ -66,7 +66,7 @@ export function a2aFrames(task: Conversation, input: readonly Message[], form: F
   const end = flat(`${tokenEnd}${tailOf(form)}\nid: `);
   return {
     start: { artifacts: 0 },
-    // They have the id of one request.
+    // A frame may have the id of its request.
     shared: false,
     project(state, line, n, frames) {
       const token = tokenIn(line);

@@ -31,7 +31,7 @@ export async function findTask(own: Access, agent: string | undefined, id: strin
 }
 
 /** The task as it is now. @throws RivuletError `run_unknown`, `log_removed` */
-export async function readTask(own: Access, run_id: string, extent: TaskExtent): Promise<Task> {
+export async function readTask(own: Access, run_id: string, extent: TaskExtent = {}): Promise<Task> {
   const run: RunDetails = JSON.parse(await own.details(run_id));
   return taskOf(conversationOf(run, await own.request(run_id)), run, run.input, extent);
 }

@@ -14,8 +14,8 @@ export const withLink = (links: readonly Link[], link: Link): readonly Link[] =>
   links.length < maxLinks ? [...links, link] : links;
 
 /**
- * The place in the text of an index of the agent's message, which has these links. `shift` is that of the end of the text; a
- * link after the index does not move it. Only the first hundred links are known; each further one moves all indexes.
+ * The place in the text of an index of the agent's message, which has these links. `shift` is the difference between
+ * the two indexes at the end of the text. A link after the index does not move the place. Only the first hundred links are known; each further one moves all indexes.
  */
 export function placeOf(links: readonly Link[], index: number, edge: 'start' | 'end', shift: number): number {
   let place = index;
