@@ -3,10 +3,12 @@ import { defineAgent } from '../../src/core/agent.ts';
 import { deferred } from '../support/deferred.ts';
 import { deaf, nodes } from '../support/nodes.ts';
 import { ask } from '../support/serve.ts';
+import { has } from '../support/takeovers.ts';
 import { turn, turns } from '../support/turn.ts';
 
-/** A durable run on the node `b`, which hears of no other node. Its agent waits between two steps until it is let on. */
-async function runBetweenSteps() {
+/** A durable run on the node `b`, which hears of no other node. Its agent waits between two steps until it
+ * is let on; or, with `holds`, the answer to the commit of the first step waits. */
+async function runBetweenSteps({ holds = false } = {}) {
   const [waits, goesOn, fenced] = [deferred(), deferred(), deferred()];
   /** The lives of the run that have begun the second step. */
   const begun: number[] = [];
@@ -17,7 +19,7 @@ async function runBetweenSteps() {
       lives += 1;
       const life = lives;
       await context.step('look', () => 'all is well');
-      if (life === 1) {
+      if (life === 1 && !holds) {
         waits.resolve();
         await goesOn.promise;
       }
@@ -33,6 +35,10 @@ async function runBetweenSteps() {
   store.commit = async (writes) => {
     const outcomes = await commit.call(store, writes);
     if (outcomes.includes('fenced')) fenced.resolve();
+    if (holds && writes.some((write) => has('all is well', write))) {
+      waits.resolve();
+      await goesOn.promise;
+    }
     return outcomes;
   };
   let lease: number | undefined = 0;
@@ -56,10 +62,12 @@ async function runBetweenSteps() {
 }
 
 it.each([
-  ['may have ended', undefined],
-  ['is a new one', 1],
-])('a node whose lease %s begins no work of a run that another node has taken over', async (_, lease) => {
-  const { begun, goOn, fenced, node, queue, endLease, completed } = await runBetweenSteps();
+  ['may have ended', undefined, false],
+  ['is a new one', 1, false],
+  ['may have ended while a commit was under way', undefined, true],
+  ['is a new one since a commit began', 1, true],
+])('a node whose lease %s begins no work of a run that another node has taken over', async (_, lease, holds) => {
+  const { begun, goOn, fenced, node, queue, endLease, completed } = await runBetweenSteps({ holds });
   endLease(lease);
   queue.next = 'c';
   queue.expireLeases('b');

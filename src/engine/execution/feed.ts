@@ -107,7 +107,7 @@ export class Feed {
   /** In the order of their counts of `#taken`. */
   readonly #journalWaiters: { readonly count: number; resolve(isJournaled: boolean): void }[] = [];
   #loading = false;
-  /** The lease for which the run was entered, or for which a write has shown that no other node has it. */
+  /** The lease at the entry of the run, or at the last start of work. For any other lease, a write has to confirm the run. */
   #lease: number | undefined;
 
   constructor(host: FeedHost) {
@@ -137,22 +137,27 @@ export class Feed {
    */
   whenWorkMayBegin(): Promise<void> | undefined {
     const taken = this.#taken;
-    const { recorder } = this.#host;
-    const lease = this.#host.lease();
+    const { recorder, lease } = this.#host;
     // The attempt has to be durable before the work begins, because the work may be what stops the process.
-    const isWritten = recorder.countAttempt();
-    const isInDoubt = lease === undefined || lease !== this.#lease;
-    if (isInDoubt && !isWritten) recorder.confirm();
-    if (isWritten || isInDoubt) this.#durable = -1;
-    this.#lease = lease;
-    if (this.#state === 'open' && this.#durable >= taken) return undefined;
+    if (recorder.countAttempt()) this.#durable = -1;
+    const current = lease();
+    const holds = current !== undefined && current === this.#lease;
+    if (holds && this.#state === 'open' && this.#durable >= taken) return undefined;
     return new Promise((resolve) => {
-      const durable = (): void => {
-        this.#durable = Math.max(this.#durable, taken);
-        if (this.#state === 'open') resolve();
+      const wait = (known: number | undefined): void => {
+        const held = lease();
+        if (held === undefined || held !== known) recorder.confirm();
+        const durable = (): void => {
+          // The process may have been paused for longer than its lease meanwhile.
+          if (lease() !== held) return wait(held);
+          this.#lease = held;
+          this.#durable = Math.max(this.#durable, taken);
+          if (this.#state === 'open') resolve();
+        };
+        // The log reports its failure to the engine, which drops the execution.
+        recorder.log.flushed().then(durable, () => undefined);
       };
-      // The log reports its failure to the engine, which drops the execution.
-      this.#host.recorder.log.flushed().then(durable, () => undefined);
+      wait(this.#lease);
     });
   }
 
