@@ -149,7 +149,10 @@ export class Feed {
         if (held === undefined || held !== known) recorder.confirm();
         const durable = (): void => {
           // The process may have been paused for longer than its lease meanwhile.
-          if (lease() !== held) return wait(held);
+          if (lease() !== held) {
+            wait(held);
+            return;
+          }
           this.#lease = held;
           this.#durable = Math.max(this.#durable, taken);
           if (this.#state === 'open') resolve();
