@@ -68,10 +68,11 @@ export class RunChanges {
     this.#store = store;
     this.#options = options;
     const { limits, onFailure } = options;
-    this.#tasks = [
-      new PeriodicTask(readInterval, () => eachPart(store, (part) => this.#readUnread(part)), onFailure),
-      new PeriodicTask(limits.pollInterval, () => this.#compareAll(), onFailure),
-    ];
+    // Tasks of its own for each part: one that hangs would hold up the others.
+    this.#tasks = partsOf(store).flatMap((part) => [
+      new PeriodicTask(readInterval, () => this.#readUnread(part), onFailure),
+      new PeriodicTask(limits.pollInterval, () => this.#compare(part), onFailure),
+    ]);
   }
 
   /** A reader of the runs that match a filter; the caller closes it. @throws RivuletError `store_unavailable` */
@@ -135,7 +136,7 @@ export class RunChanges {
     this.#unfollow ??= this.#options.followed.add(allChanges, () => this.#missNotifications());
     try {
       // Later comparisons report what differs from this one.
-      await this.#compareAll();
+      await eachPart(this.#store, (part) => this.#compare(part));
       if (this.#users > 0 && !this.#stopped) for (const task of this.#tasks) task.start();
     } catch (error) {
       this.#started = undefined;
@@ -171,6 +172,7 @@ export class RunChanges {
 
   async #readUnread(part: number): Promise<void> {
     if (this.#missedIn.has(part)) await this.#compare(part);
+    if (this.#unread.size === 0) return;
     const run_ids = idsOfPart(this.#store, this.#unread.keys(), part).slice(0, runsPerRead);
     const batch = run_ids.flatMap((run_id) => this.#unread.get(run_id) ?? []);
     for (let from = 0; from < batch.length; from += concurrentReads) {
@@ -187,10 +189,6 @@ export class RunChanges {
       const failed = answers.find(({ status }) => status === 'rejected');
       if (failed?.status === 'rejected') throw failed.reason;
     }
-  }
-
-  #compareAll(): Promise<void> {
-    return eachPart(this.#store, (part) => this.#compare(part));
   }
 
   /** Reads the runs of a part that have changed since the last comparison. */

@@ -19,8 +19,8 @@ export interface Dispatcher {
   /** The name of this process among the nodes of a shared store: see `RunClaims`. */
   readonly node: string | undefined;
   /**
-   * The number of the lease for which this process has its runs; undefined while it may have ended. A lease that begins after
-   * that has another number: other nodes may have taken runs over meanwhile.
+   * The number of the lease under which this process has its runs; undefined while the lease may have ended. The next lease has
+   * another number, because other nodes may have taken runs over meanwhile.
    */
   readonly lease: number | undefined;
   /**

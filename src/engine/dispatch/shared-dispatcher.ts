@@ -146,7 +146,8 @@ export class SharedDispatcher implements Dispatcher {
     const { lease, requestTimeout } = this.#options;
     const now = performance.now();
     // A part of the lease, so that the next one comes in time.
-    const answersAgain = await within(Math.min(requestTimeout, lease / 2), this.#claims.renewLease(this.node, lease));
+    const inTime = Math.min(requestTimeout, lease / 2);
+    const answersAgain = await this.#ask((claims) => claims.renewLease(this.node, lease), inTime);
     if (answersAgain) this.#inDoubt = true;
     const hadEnded = this.#renewed > 0 && performance.now() > this.#leasedUntil;
     this.#renewed += 1;
@@ -175,9 +176,9 @@ export class SharedDispatcher implements Dispatcher {
     }
   }
 
-  async #ask<T>(call: (claims: RunClaims) => Promise<T>): Promise<T> {
+  async #ask<T>(call: (claims: RunClaims) => Promise<T>, inTime = this.#options.requestTimeout): Promise<T> {
     try {
-      return await within(this.#options.requestTimeout, call(this.#claims));
+      return await within(inTime, call(this.#claims));
     } catch (error) {
       this.#inDoubt = true;
       throw error;

@@ -55,7 +55,7 @@ export class Retention {
     for (let step = 0; step < maxSweepSteps && goesOn() && (await this.#store.sweep(before)); step += 1) {
       await nextTurn();
     }
-    // Last, because it fails where a part of the store is away.
+    // Last, because a list of runs fails where its part of the store is away.
     await eachPart(this.#store, async (part) => {
       for (const { manifest, options } of this.#registry.list()) {
         const { run_ttl } = options;

@@ -33,6 +33,6 @@ export function isWritten({ executions }: RunServices, run_id: string, outcome: 
   if (outcome === 'taken') return true;
   if (outcome === 'fenced') return false;
   if (typeof outcome !== 'object' || !('rejected' in outcome)) throw fail('conflict', run_id);
-  executions.logFor(run_id).error(`the store does not take a reply or a cancel: ${errorOf(outcome.rejected).message}`);
+  executions.logFor(run_id).error(`the store does not take a change of the run: ${errorOf(outcome.rejected).message}`);
   throw fail('store_failed');
 }

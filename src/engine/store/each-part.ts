@@ -4,8 +4,8 @@ import type { Store } from '../../core/ports/store.ts';
 type Parted = Pick<Store, 'partitions'>;
 
 /**
- * Does background work for each part of a store at once, so that a part that is away keeps only its own work waiting. Most
- * stores are one part. Rejects with the first error, when the work for all parts has ended.
+ * Does background work for each part of a store at once, so that the work for other parts is done where one is away. Most
+ * stores are one part. Resolves, or rejects with the first error, when the work for all parts has ended.
  */
 export async function eachPart(store: Parted, work: (part: number) => Promise<void>): Promise<void> {
   await allOf(partsOf(store).map(work));
@@ -17,4 +17,4 @@ export const partsOf = ({ partitions }: Parted): number[] =>
 
 /** The ids that belong to a part of a store. */
 export const idsOfPart = ({ partitions }: Parted, ids: Iterable<string>, part: number): string[] =>
-  [...ids].filter((id) => partitions === undefined || partitions.of(id) === part);
+  partitions === undefined ? [...ids] : [...ids].filter((id) => partitions.of(id) === part);

@@ -5,15 +5,14 @@ import { runStatuses } from '../../schema/statuses.ts';
 import { columnList } from '../run-columns.ts';
 import { deliveryRemoval } from './deliveries.ts';
 
-/** A statement; one with a name is prepared. */
+/** A statement. One with a name is prepared: PostgreSQL parses and plans it once in a connection. */
 export type Query = string | { readonly name: string; readonly text: string };
 
 export type Statements = ReturnType<typeof statements>;
 
 /**
  * The SQL statements for the tables of one schema. They name the schema instead of setting a search path, which a pooler
- * may drop. Those with a name are prepared: PostgreSQL parses and
- * plans them once in a connection.
+ * may drop.
  */
 export function statements(schema: string) {
   const s = escapeIdentifier(schema);

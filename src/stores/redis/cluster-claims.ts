@@ -9,7 +9,7 @@ interface Lease {
   readonly endsAt: number;
   /** When it may claim there. */
   readonly claimsFrom: number;
-  /** Whether the part has left a call without an answer since it renewed the lease. The node may have runs of it unknown. */
+  /** Whether a call to the part got no answer since the last renewal. The lost answer may have given runs to the node. */
   readonly isAway: boolean;
 }
 

@@ -31,7 +31,7 @@ import { Parts } from './parts.ts';
 import { RedisStore } from './redis-store.ts';
 import { subscribe } from './subscription.ts';
 
-/** Milliseconds for which an open waits for a cluster that does not answer. */
+/** Milliseconds for which an open waits for a cluster that is down: a replica may be about to take over. */
 const takeOverTime = 20_000;
 
 /** Milliseconds for the pointer of a key. */
@@ -64,8 +64,8 @@ export class RedisClusterStore implements Store {
   }
 
   /**
-   * `warn` is called for settings that may lose commits. `parts` is only for tests. It waits for twenty seconds for
-   * a cluster that is down: a replica may be about to take over. It does not wait where no node answers.
+   * `warn` is called for settings that may lose commits. `parts` is only for tests. An open waits for
+   * `takeOverTime` where the cluster is down, and not where no node answers.
    * @throws Error where no node answers, the cluster is down, or a newer Rivulet wrote its data
    */
   static open(

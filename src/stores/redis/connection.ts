@@ -86,8 +86,8 @@ export async function connected<Client extends RedisClient>(client: Client): Pro
   await within(connectTimeout, client.connect()).catch(failed);
   if (failure !== undefined) {
     client.disconnect();
-    // A cluster that is down: some of its nodes do answer.
-    if (failure instanceof TooLate) throw failure;
+    // The cluster is down, or its nodes answer too late: a later attempt may succeed.
+    if (failure instanceof TooLate) throw Object.assign(failure, { cause: nodeFailure });
     if (nodeFailure?.message === 'Connection is closed.') throw new Error(noNode, { cause: failure });
     throw nodeFailure ?? failure;
   }

@@ -6,9 +6,9 @@ import { within } from '../../core/timing.ts';
 const lateAfter = 1_000;
 
 /**
- * The parts of a store. The last four digits of an id decide its part: see `Partitions`. A part is away when its last call
- * has failed or is late, until a call is answered. The others do not wait for it, but `answered` asks it as well: so it is
- * known soon when it answers again.
+ * The parts of a store. The last four digits of an id decide its part: see `Partitions`. A part is away from a call
+ * that fails or is late until the next call that is answered. Other parts do not wait for a part that is away. `answered` asks
+ * it all the same, and so learns when it is back.
  */
 export class Parts<Part> implements Partitions {
   readonly #all: readonly Part[];
