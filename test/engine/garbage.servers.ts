@@ -9,10 +9,10 @@ describe('a run that is final', () => {
   // Seen: getters of its own, or a Map that it had been in, kept each run whole until the next full collection.
   it('leaves nothing behind that only a full collection finds', async () => {
     let left = Number.POSITIVE_INFINITY;
-    // Each process is another sample: when V8 optimizes a function changes what is kept. Half of them keep 2,600 bytes a run;
-    // all of them keep 5,000 where the runs are in a plain Map.
-    for (let processes = 0; processes < 8 && !(left < 2_500); processes += 1)
+    // Each process is another sample: when V8 optimizes a function changes what is kept. Most of them keep 2,900 bytes a
+    // run, some 1,100; all of them keep 4,000 or more where the runs are in a plain Map.
+    for (let processes = 0; processes < 8 && !(left < 3_500); processes += 1)
       left = Number((await promisify(execFile)(process.execPath, [probe])).stdout);
-    expect(left).toBeLessThan(2_500);
+    expect(left).toBeLessThan(3_500);
   });
 });

@@ -6,14 +6,15 @@ import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { answerOf, begun, runOf } from '../support/lives.ts';
 
-const timeToReply = 1_000;
+/** Short: ids that are made ahead of the clock stay ahead. */
+const timeToReply = 100;
 /** The sweep that ends a run whose time is over comes too late for the tests. */
 const limits = { sweepInterval: 3_600_000 };
 const reply = { type: 'message' as const, message: { parts: [{ content: 'yes' }] } };
 
 const hurried = (durable: boolean): Agent =>
   defineAgent(
-    { name: 'asks', description: 'Gives a second for the reply.' },
+    { name: 'asks', description: 'Gives a moment for the reply.' },
     (_, context) => context.await('?', { expiresIn: timeToReply }).pipe(map(() => 'ok')),
     { durable },
   );

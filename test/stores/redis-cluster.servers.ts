@@ -324,7 +324,7 @@ describe.skipIf(cluster === undefined)('a store in a Redis cluster', () => {
 describe('a store in a Redis cluster that changes', () => {
   const { open } = closedAfterEach();
 
-  it('opens when the cluster is whole again, where it was down at first', async ({ skip }) => {
+  it('opens when the cluster is whole again, where it was down at first, and says that it waits', async ({ skip }) => {
     const own = await startRedisCluster();
     if (own === undefined) return skip();
     onTestFinished(() => own.stop());
@@ -334,9 +334,15 @@ describe('a store in a Redis cluster that changes', () => {
     const redis = new Redis(lives.url);
     onTestFinished(() => redis.disconnect());
     await eventually(async () => expect(await redis.cluster('INFO')).toContain('cluster_state:fail'));
-    const opening = open(own.url);
+    const warnings: string[] = [];
+    const opening = openStore(own.url, (text) => warnings.push(text));
+    await eventually(() =>
+      expect(warnings).toEqual([expect.stringMatching(/^waiting up to 60 s for .+ that is down: /)]),
+    );
     await dead.restart();
-    expect(await (await opening).run('unknown')).toBeUndefined();
+    const store = await opening;
+    onTestFinished(() => store.close());
+    expect(await store.run('unknown')).toBeUndefined();
   }, 180_000);
 
   it('goes on with the other parts while a primary is away, and knows which ones answer', async ({ skip }) => {

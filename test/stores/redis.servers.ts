@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { inspectStore, openStore } from '../../src/stores/open.ts';
 import { eventually } from '../support/eventually.ts';
 import { redisPlace, startRedis } from '../support/servers.ts';
@@ -98,6 +98,28 @@ describe.skipIf(place === undefined)('a store in Redis', () => {
     expect(found.toSorted()).toEqual([...mine]);
     expect(await redis.get(`{${name}}:version`)).toBe('4');
     expect(await redis.keys(`{${name}}:bull:*`)).toEqual([]);
+  });
+
+  it('upgrades the data of an earlier build for as long as that takes, where each answer comes in time', async () => {
+    const store = await open(url);
+    const waiting = Array.from({ length: 450 }, () => append(fresh(), ['1']));
+    await store.commit(waiting);
+    await client().set(`{${name}}:version`, 3);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { sendCommand } = Redis.prototype;
+    let scripts = 0;
+    vi.spyOn(Redis.prototype, 'sendCommand').mockImplementation(function (this: Redis, command, stream) {
+      if (command.name === 'evalsha') {
+        vi.advanceTimersByTime(15_000);
+        scripts += 1;
+      }
+      return sendCommand.call(this, command, stream);
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    await open(url);
+    expect(scripts).toBeGreaterThan(3);
+    expect(await client().get(`{${name}}:version`)).toBe('4');
   });
 
   it('forgets a dead node when its runs were claimed, and finds what that node writes without a new lease', async () => {

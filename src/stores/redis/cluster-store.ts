@@ -18,7 +18,7 @@ import { openStatuses } from '../../core/run-state.ts';
 import { retry, TooLate, within } from '../../core/timing.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { newestStatuses } from '../status-times.ts';
-import type { ClusterAddress } from '../store-url.ts';
+import { type ClusterAddress, reasonOf } from '../store-url.ts';
 import { ClusterClaims } from './cluster-claims.ts';
 import { ClusterDeliveries } from './cluster-deliveries.ts';
 import { clusterParts, clusterPrefixes } from './cluster-prefixes.ts';
@@ -31,8 +31,11 @@ import { Parts } from './parts.ts';
 import { RedisStore } from './redis-store.ts';
 import { subscribe } from './subscription.ts';
 
-/** Milliseconds for which an open waits for a cluster that is down: a replica may be about to take over. */
-const takeOverTime = 20_000;
+/**
+ * Milliseconds for which an open waits for a cluster that is down: a replica may be about to take over. With Redis's default
+ * `cluster-node-timeout`, its primary counts as failed after 15 s, and the vote for the replica takes some seconds more.
+ */
+const takeOverTime = 60_000;
 
 /** Milliseconds for the pointer of a key. */
 const pointTimeout = 2_000;
@@ -64,8 +67,8 @@ export class RedisClusterStore implements Store {
   }
 
   /**
-   * `warn` is called for settings that may lose commits. `parts` is only for tests. An open waits for
-   * `takeOverTime` where the cluster is down, and not where no node answers.
+   * `warn` is called for settings that may lose commits, and where the open waits: for `takeOverTime` where the cluster is
+   * down, and not where no node answers. `parts` is only for tests.
    * @throws Error where no node answers, the cluster is down, or a newer Rivulet wrote its data
    */
   static open(
@@ -75,9 +78,14 @@ export class RedisClusterStore implements Store {
     parts = clusterParts,
   ): Promise<RedisClusterStore> {
     const until = performance.now() + takeOverTime;
-    return retry(() => RedisClusterStore.#open(address, prefix, warn, parts), {
-      again: (error) => (isRedisUnavailable(error) || error instanceof TooLate) && performance.now() < until,
-    });
+    let warned = false;
+    const again = (error: unknown): boolean => {
+      if (!(isRedisUnavailable(error) || error instanceof TooLate) || performance.now() >= until) return false;
+      if (!warned) warn(`waiting up to ${takeOverTime / 1_000} s for a Redis Cluster that is down: ${reasonOf(error)}`);
+      warned = true;
+      return true;
+    };
+    return retry(() => RedisClusterStore.#open(address, prefix, warn, parts), { again });
   }
 
   static async #open(

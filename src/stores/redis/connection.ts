@@ -96,13 +96,16 @@ export async function connected<Client extends RedisClient>(client: Client): Pro
   return client;
 }
 
-/** Milliseconds until a store that does not open is given up: a client may leave commands without an answer. */
-const openTimeout = 20_000;
+/** Milliseconds for each answer while a store is opened: the client of a cluster may leave commands without one. */
+const answerTimeout = 20_000;
+
+/** The answer to a command, while a store is opened. */
+export const answered = <Answer>(answer: Promise<Answer>): Promise<Answer> => within(answerTimeout, answer);
 
 /** Opens a store on a client, and disconnects the client where that fails. */
 export async function orDisconnect<Opened>(client: RedisClient, open: () => Promise<Opened>): Promise<Opened> {
   try {
-    return await within(openTimeout, open());
+    return await open();
   } catch (error) {
     client.disconnect();
     throw error;

@@ -1,5 +1,5 @@
 import type { ChannelNames } from '../remote/shared-subscription.ts';
-import { primariesOf, type RedisClient } from './connection.ts';
+import { answered, primariesOf, type RedisClient } from './connection.ts';
 import { upgradeToNodes } from './upgrade.ts';
 
 // The keys; all begin with the store's prefix. The prefix is a hash tag, so that a cluster keeps all keys in one slot,
@@ -71,7 +71,8 @@ const firstLayout = 3;
 export async function checkLayout(redis: RedisClient, prefix: string): Promise<void> {
   const name = `${prefix}version`;
   // Written only where there is none: the user may lack the permission to write, or Redis the memory.
-  const found = (await redis.get(name)) ?? (await redis.set(name, layout, 'NX', 'GET')) ?? layout;
+  const found =
+    (await answered(redis.get(name))) ?? (await answered(redis.set(name, layout, 'NX', 'GET'))) ?? layout;
   if (Number(found) > layout) {
     throw new Error(`the prefix ${prefix} was written by a newer Rivulet (layout ${found}, this one knows ${layout})`);
   }
@@ -85,7 +86,7 @@ export async function checkLayout(redis: RedisClient, prefix: string): Promise<v
 
 /** A warning for each setting of Redis that may lose acknowledged commits. */
 export async function durabilityWarnings(client: RedisClient): Promise<string[]> {
-  const infos = await Promise.all(primariesOf(client).map((redis) => redis.info().catch(() => '')));
+  const infos = await Promise.all(primariesOf(client).map((redis) => answered(redis.info()).catch(() => '')));
   const policies = infos.map((info) => /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction');
   const policy = policies.find((one) => one !== 'noeviction');
   const warnings: string[] = [];
@@ -105,7 +106,7 @@ export async function durabilityWarnings(client: RedisClient): Promise<string[]>
 export async function maxTextBytes(client: RedisClient): Promise<number> {
   const found = await Promise.all(
     primariesOf(client).map(async (redis) => {
-      const [, bytes] = (await redis.config('GET', 'proto-max-bulk-len').catch(() => [])) as string[];
+      const [, bytes] = (await answered(redis.config('GET', 'proto-max-bulk-len')).catch(() => [])) as string[];
       return Number(bytes) || 512 * 1024 * 1024;
     }),
   );

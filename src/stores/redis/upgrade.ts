@@ -1,5 +1,5 @@
 import { needsOf } from './claims.ts';
-import { primariesOf, type RedisClient } from './connection.ts';
+import { answered, primariesOf, type RedisClient } from './connection.ts';
 import { parseRows } from './run-sets.ts';
 import { scriptKeys } from './scripts.ts';
 
@@ -12,15 +12,15 @@ const page = 200;
  */
 export async function upgradeToNodes(redis: RedisClient, prefix: string): Promise<void> {
   await listAgents(redis, prefix);
-  for await (const keys of scan(redis, `${prefix}bull:`)) await redis.unlink(keys);
+  for await (const keys of scan(redis, `${prefix}bull:`)) await answered(redis.unlink(keys));
   for (let from = '-'; ; ) {
     const whole = ['ZRANGEBYLEX', 'unfinished', from, '+', page, page, '', '', '', ''] as const;
-    const [last, found] = await redis.rivuletList(...scriptKeys(prefix), ...whole);
+    const [last, found] = await answered(redis.rivuletList(...scriptKeys(prefix), ...whole));
     const runs = parseRows(found).flatMap((row) => {
       const { needs_node, needs_agent } = needsOf(row);
       return [row.run_id, needs_node, needs_agent];
     });
-    await redis.rivuletUpgradeRuns(...scriptKeys(prefix), 3, last === '' ? 4 : '', ...runs);
+    await answered(redis.rivuletUpgradeRuns(...scriptKeys(prefix), 3, last === '' ? 4 : '', ...runs));
     if (last === '') return;
     from = `(${last}`;
   }
@@ -30,9 +30,11 @@ export async function upgradeToNodes(redis: RedisClient, prefix: string): Promis
 async function listAgents(redis: RedisClient, prefix: string): Promise<void> {
   const start = `${prefix}agent:`;
   for await (const keys of scan(redis, start))
-    await redis.sadd(
-      `${prefix}agents`,
-      keys.map((key) => key.slice(start.length)),
+    await answered(
+      redis.sadd(
+        `${prefix}agents`,
+        keys.map((key) => key.slice(start.length)),
+      ),
     );
 }
 
