@@ -1,5 +1,5 @@
 import type { CutOff } from '../core/cut-off.ts';
-import { isObject, parsed } from '../core/json.ts';
+import { isObject, parsed, readJson } from '../core/json.ts';
 import { citation, trajectory } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
@@ -16,7 +16,8 @@ export interface GraphMessage {
   readonly usage_metadata?:
     | { readonly input_tokens?: number; readonly output_tokens?: number; readonly total_tokens?: number }
     | undefined;
-  readonly tool_calls?: readonly { readonly id?: string; readonly name: string; readonly args: unknown }[];
+  tool_calls?: readonly { readonly id?: string; readonly name: string; readonly args: unknown }[];
+  invalid_tool_calls?: readonly object[];
   readonly tool_call_chunks?: readonly ToolCallChunk[];
   readonly tool_call_id?: string;
   readonly status?: string | undefined;
@@ -177,7 +178,9 @@ export class MessageReader {
       const reason = reasonOf(message, generationInfo);
       if (message?.response_metadata?.model_provider === 'openai' && typeof reason !== 'string') throw brokenOff();
       const cutOff = cutOffFrom(reason);
-      if (cutOff !== undefined && message?.id !== undefined) this.#cutOffs.set(message.id, cutOff);
+      if (cutOff === undefined || message === undefined) continue;
+      if (message.id !== undefined) this.#cutOffs.set(message.id, cutOff);
+      refuseHalfCalls(message);
     }
   }
 
@@ -272,6 +275,23 @@ export class MessageReader {
     if (tool_call_chunks.length > 0) return;
     for (const { id = '', name, args } of tool_calls) this.#calls.set(id, { name, args: JSON.stringify(args ?? {}) });
   }
+}
+
+/**
+ * Makes the calls of an answer that was cut off invalid if their arguments are not whole, so that no tool gets them.
+ * LangChain completes the arguments of a streamed call as far as they came. An answer that it has not streamed has no chunks,
+ * and its half calls are invalid already.
+ */
+function refuseHalfCalls(message: GraphMessage): void {
+  const { tool_calls = [], invalid_tool_calls = [], tool_call_chunks = [] } = message;
+  const half = tool_call_chunks.filter(({ args = '' }) => args !== '' && readJson(args) === undefined);
+  if (half.length === 0) return;
+  const error = 'The answer was cut off in the arguments of this call.';
+  message.tool_calls = tool_calls.filter(({ id }) => !half.some((chunk) => chunk.id === id));
+  message.invalid_tool_calls = [
+    ...invalid_tool_calls,
+    ...half.map(({ id, name, args }) => ({ type: 'invalid_tool_call', id, name, args, error })),
+  ];
 }
 
 /** Why an answer ended, in the words of its provider. */

@@ -1,4 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createOpenAI } from '@ai-sdk/openai';
+import { tool } from '@langchain/core/tools';
 import { createReactAgent } from '@langchain/langgraph/prebuilt';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, OpenAIChatCompletionsModel } from '@openai/agents';
@@ -80,4 +84,43 @@ describe.each(Object.keys(libraries))('an answer of a model through %s', (name) 
     const { run } = await runAgent(agentFor(await llmThat(() => ({ html: '<html>Sign in</html>' }))), 'Tell');
     expect(run.status).toBe('failed');
   });
+});
+
+/** A model that is cut off in the arguments of the second of its two calls. */
+async function startHalfCall(): Promise<string> {
+  const chunk = (delta: object, finish_reason: string | null) => {
+    const choices = [{ index: 0, delta, finish_reason }];
+    return `data: ${JSON.stringify({ id: 'answer', object: 'chat.completion.chunk', created: 1, model, choices })}\n\n`;
+  };
+  const call = (index: number, text: string) => ({
+    index,
+    id: `call_${index}`,
+    type: 'function',
+    function: { name: 'remove', arguments: text },
+  });
+  const calls = [call(0, '{"path":"/srv/old"}'), call(1, '{"path":"/srv')];
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.end(
+      `${chunk({ role: 'assistant', content: null, tool_calls: calls }, null)}${chunk({}, 'length')}data: [DONE]\n\n`,
+    );
+  });
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+it('executes no call of LangGraph whose arguments were cut off', async () => {
+  const removed: string[] = [];
+  const schema = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } as const;
+  const remove = tool(({ path }: { path: string }) => removed.push(path), {
+    name: 'remove',
+    description: 'Removes a folder.',
+    schema,
+    returnDirect: true,
+  });
+  const llm = new ChatOpenAI({ model, apiKey, configuration: { baseURL: await startHalfCall() }, maxRetries: 0 });
+  await runAgent(serve(langGraphAgent(createReactAgent({ llm, tools: [remove] }))), 'Clean up');
+  expect(removed).toEqual(['/srv/old']);
 });
