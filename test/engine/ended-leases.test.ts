@@ -175,7 +175,7 @@ describe('the agent of a run that another node has taken over', () => {
   });
 
   it('does not clean up there because its question has expired', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 120_000 });
     onTestFinished(() => void vi.useRealTimers());
     const did: string[] = [];
     let lives = 0;
@@ -197,7 +197,7 @@ describe('the agent of a run that another node has taken over', () => {
     while (lives < 2) await turn();
     expect(await give(c, run_id, 'yes')).toEqual(taken);
     await completedIn(store, run_id);
-    vi.setSystemTime(Date.now() + 120_000);
+    vi.useRealTimers();
     const sweeps = vi.spyOn(store, 'due');
     await expect.poll(() => sweeps.mock.calls.length).toBeGreaterThan(5);
     expect(did).toEqual(['cleans up in life 2']);
