@@ -174,6 +174,36 @@ describe('the agent of a run that another node has taken over', () => {
     expect(did).toEqual(['goes on in life 2', 'cleans up in life 2']);
   });
 
+  it('is not told there that what the other node has found is committed', async () => {
+    const did: string[] = [];
+    const begun = new Hold();
+    let lives = 0;
+    const { store, run_id, takeOver, endLease } = await runOf(async (_, context) => {
+      lives += 1;
+      const life = lives;
+      async function* pay() {
+        yield 'begun';
+        if (life === 1) await begun.come();
+        await context.committed();
+        did.push(`pays in life ${life}`);
+        yield 'paid';
+      }
+      return context.step('pay', pay, () => {
+        did.push(`life ${life} does not know whether life 1 has paid`);
+        return ['unknown'];
+      });
+    });
+    await begun.held();
+    while (!(await store.journal(run_id)).some((line) => line.includes('begun'))) await turn();
+    await takeOver();
+    await completedIn(store, run_id);
+    begun.letGo();
+    await turns(20);
+    endLease(1);
+    await turns(20);
+    expect(did).toEqual(['life 2 does not know whether life 1 has paid']);
+  });
+
   it('does not clean up there because its question has expired', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 120_000 });
     onTestFinished(() => void vi.useRealTimers());
@@ -202,4 +232,41 @@ describe('the agent of a run that another node has taken over', () => {
     await expect.poll(() => sweeps.mock.calls.length).toBeGreaterThan(5);
     expect(did).toEqual(['cleans up in life 2']);
   });
+});
+
+it('a node whose lease ends while it reads a run leaves the run to the node that has taken it', async () => {
+  let lives = 0;
+  const work = new Hold();
+  const works = durable('works', (_, context) => {
+    lives += 1;
+    return context.step('work', () => work.come().then(() => 'done'));
+  });
+  const shared = nodes([works]);
+  const { node, queue, store } = shared;
+  const read = new Hold();
+  let next: Hold | undefined;
+  const { run } = store;
+  store.run = async (id) => {
+    const held = next;
+    next = undefined;
+    await held?.come();
+    return run.call(store, id);
+  };
+  const { b, endLease } = await leased(shared);
+  queue.next = 'none';
+  const { run_id } = await (await b.post('/runs', ask('works', 'go', { mode: 'async' }))).json();
+  next = read;
+  queue.next = 'b';
+  queue.giveAgain(run_id);
+  await read.held();
+  endLease(1);
+  queue.next = 'c';
+  queue.expireLeases('b');
+  await node('c');
+  await work.held();
+  read.letGo();
+  await turns(20);
+  work.letGo();
+  await completedIn(store, run_id);
+  expect(lives).toBe(1);
 });

@@ -133,9 +133,7 @@ export class SharedDispatcher implements Dispatcher {
 
   leasedSince(run_id: string): number | undefined {
     if (!this.#isLeased) return undefined;
-    return this.#claims.leasedSince === undefined
-      ? this.#leasedSince
-      : this.#claims.leasedSince(this.node, run_id);
+    return this.#claims.leasedSince === undefined ? this.#leasedSince : this.#claims.leasedSince(this.node, run_id);
   }
 
   whenRenewed(): Promise<void> {

@@ -100,7 +100,7 @@ export function createHost(
     // The run goes on elsewhere without what is emitted here now.
     if (runSignal.left) return never();
     if (!isJournaled) throw new EndOfWork(runSignal.closing?.reason ?? '', false);
-    await log.flushed().catch((error) => (runSignal.left ? never() : Promise.reject(error)));
+    await (feed?.whenHeld() ?? log.flushed());
   };
   let principal: Principal | undefined;
   return {
