@@ -344,7 +344,7 @@ export class Execution implements Observer<AgentOutput>, Output {
    */
   async drained(): Promise<void> {
     if (this.#state === 'open') await this.#feed?.drained();
-    if (this.#state === 'cancelling') await new Promise<void>((resolve) => this.log.onClosed(resolve));
+    if (this.#isCancelled) await new Promise<void>((resolve) => this.log.onClosed(resolve));
   }
 
   /** Hands the run back to the store, to be re-entered later. */
