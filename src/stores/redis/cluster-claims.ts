@@ -6,7 +6,7 @@ const caution = 1 / 3;
 
 /** What a node knows of its lease in one part, in milliseconds of `performance.now`. */
 interface Lease {
-  /** Since when it has had the lease without a gap. */
+  /** Since when it has had the lease, which has not ended since. */
   readonly since: number;
   readonly endsAt: number;
   /** When it may claim there. */
