@@ -111,7 +111,7 @@ export function servicesOf(options: EngineOptions): Services {
     onTokens: (owner, tokens) => void events.emit('tokens', owner, tokens),
     onDiverged: (run_id, reason) => void active.park(run_id, reason),
     limits,
-    lease: () => dispatcher.lease,
+    dispatcher,
     now,
     logFor,
     capturesContent: options.capturesContent ?? false,

@@ -11,6 +11,7 @@ import { durable } from '../support/agents.ts';
 import { engineOf } from '../support/engine.ts';
 import { begin, begun, runOf, toTheEnd } from '../support/lives.ts';
 import { textOf } from '../support/run-output.ts';
+import { holdCommits } from '../support/takeovers.ts';
 import { turn, turns } from '../support/turn.ts';
 
 const reply = { type: 'message' as const, message: { parts: [{ content: 'yes ' }] } };
@@ -220,6 +221,31 @@ describe('a run that asks beside a step, whose process stops', () => {
     await stopped;
     expect((await store.run(run_id))?.status).toBe('cancelled');
     expect(done).toEqual(['freed', 'worked']);
+  });
+
+  it('ends here where its cancel is on its way to the store', async () => {
+    const done: string[] = [];
+    const agent = durable('asks', async (_, context) => {
+      try {
+        await context.await('Go on?');
+      } finally {
+        done.push('stopped');
+        await context.cleanup('free', async () => done.push('freed'));
+      }
+      return 'done';
+    });
+    const store = new MemoryStore();
+    const engine = await startEngine([agent], store, longGrace);
+    const run_id = await begun(engine, 'asks', 'awaiting');
+    const commits = holdCommits(store, ({ row }) => row.status === 'cancelling');
+    const cancelled = engine.cancel(run_id);
+    await commits.held();
+    const stopped = engine.stop();
+    await turns(5);
+    commits.letGo();
+    await Promise.all([cancelled, stopped]);
+    expect((await store.run(run_id))?.status).toBe('cancelled');
+    expect(done).toEqual(['stopped', 'freed']);
   });
 
   it('may be over before it leaves', async () => {

@@ -259,6 +259,35 @@ describe('a node of a shared store', () => {
     expect(node.runs).toEqual([run_id]);
   });
 
+  it.each(['claimRuns', 'takeRuns'] as const)(
+    'gives back what %s gave it in an answer that it reads after its lease',
+    async (method) => {
+      const node = await start();
+      const [run_id = ''] = world.add(1);
+      // It is paused: no timer has rung when it reads the answer.
+      const now = performance.now() + lease;
+      const paused = <T>(answer: T): T => {
+        vi.spyOn(performance, 'now').mockReturnValue(now);
+        return answer;
+      };
+      const claims = MemoryClaims.prototype;
+      vi.spyOn(world.claims, 'claimRuns').mockImplementationOnce(async (...args) =>
+        paused(await claims.claimRuns.apply(world.claims, args)),
+      );
+      vi.spyOn(world.claims, 'takeRuns').mockImplementationOnce(async (...args) =>
+        paused(await claims.takeRuns.apply(world.claims, args)),
+      );
+      if (method === 'claimRuns') node.dispatcher.onWaiting();
+      else node.dispatcher.offer([run_id]);
+      await turns();
+      expect([node.runs, world.claims.nodeOf(run_id)]).toEqual([[], node.dispatcher.node]);
+      vi.mocked(performance.now).mockRestore();
+      vi.spyOn(world.claims, 'claimRuns').mockResolvedValue([]);
+      await pass(world, 2_000);
+      expect([node.runs, world.claims.nodeOf(run_id)]).toEqual([[], undefined]);
+    },
+  );
+
   it('gives back a run that has left it and still needs an execution', async () => {
     const node = await start();
     const run_id = await offered(node);

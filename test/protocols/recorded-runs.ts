@@ -13,7 +13,8 @@ import { append, fresh, type TestWrite } from '../stores/writes.ts';
 export const idle: Dispatcher = {
   shared: true,
   node: 'idle',
-  lease: 0,
+  leasedSince: () => 0,
+  whenRenewed: async () => {},
   reserve: () => undefined,
   onWaiting: () => {},
   onRest: () => {},

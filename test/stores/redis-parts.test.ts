@@ -123,6 +123,25 @@ describe('claims in the parts of a cluster', () => {
     expect(await claimedBy(claims)).toEqual(['claimed-0000', 'claimed-0001']);
   });
 
+  it('belong to a lease of their own part, which begins anew where it has ended', async () => {
+    const { claims, states } = twoParts();
+    const since = () => ['run-0000', 'run-0001'].map((run_id) => claims.leasedSince('node', run_id));
+    expect(since()).toEqual([undefined, undefined]);
+    await claims.renewLease('node', lease);
+    const [first, second] = since();
+    expect([first, second]).toEqual([expect.any(Number), expect.any(Number)]);
+    states[1] = 'fails';
+    for (let times = 0; times < 2; times += 1) {
+      await vi.advanceTimersByTimeAsync(lease / 2);
+      await claims.renewLease('node', lease);
+    }
+    expect(since()).toEqual([first, undefined]);
+    states[1] = 'there';
+    await claims.renewLease('node', lease);
+    expect(since()).toEqual([first, performance.now()]);
+    expect(second).toBeLessThan(performance.now());
+  });
+
   it('wait in a part that was away until the other nodes have renewed their leases, also at a node that starts meanwhile', async () => {
     for (const isNew of [false, true]) {
       const { claims, states } = twoParts();

@@ -116,7 +116,8 @@ class SharedQueue {
     return {
       shared: true,
       node: name,
-      lease: 0,
+      leasedSince: () => 0,
+      whenRenewed: async () => {},
       start: async (execute) => {
         this.#workers.set(name, { name, execute });
         const open = await this.#store.unfinished(undefined, '', 10_000);

@@ -12,6 +12,11 @@ export interface RunClaims {
    * answers again: it may have given runs to the node in answers that were lost.
    */
   renewLease(node: string, milliseconds: number): Promise<boolean>;
+  /**
+   * Since when a node has had its lease in the part of a run: milliseconds of `performance.now`. Undefined while that lease
+   * may have ended. Only a store has it whose parts have leases of their own.
+   */
+  leasedSince?(node: string, run_id: string): number | undefined;
   /** Ends the lease of a node that has stopped: other nodes may claim what it still has. */
   endLease(node: string): Promise<void>;
   /**

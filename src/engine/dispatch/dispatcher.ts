@@ -19,10 +19,13 @@ export interface Dispatcher {
   /** The name of this process among the nodes of a shared store: see `RunClaims`. */
   readonly node: string | undefined;
   /**
-   * The number of the lease under which this process has its runs; undefined while the lease may have ended. The next lease has
-   * another number, because other nodes may have taken runs over meanwhile.
+   * Since when this process has had a lease on a run, or would have if the run were its own: milliseconds of
+   * `performance.now`. Undefined while the lease may have ended. A lease that has ended begins anew, because other nodes may
+   * have taken runs over meanwhile.
    */
-  readonly lease: number | undefined;
+  leasedSince(run_id: string): number | undefined;
+  /** Resolves when the lease is renewed next. */
+  whenRenewed(): Promise<void>;
   /**
    * From now on, this process executes runs. A process that executes none never calls it. `resting` returns how many of the
    * runs that are executed here take no slot.

@@ -7,12 +7,17 @@ import type { Dispatcher, Execute, Place } from './dispatcher.ts';
 export class LocalDispatcher implements Dispatcher {
   readonly shared = false;
   readonly node = undefined;
-  readonly lease = 0;
   #execute: Execute | undefined;
 
   async start(execute: Execute): Promise<void> {
     this.#execute = execute;
   }
+
+  leasedSince(): number {
+    return 0;
+  }
+
+  async whenRenewed(): Promise<void> {}
 
   reserve(): Place {
     return { begin: (run_id) => this.offer([run_id]), drop() {} };

@@ -43,8 +43,10 @@ export class SharedDispatcher implements Dispatcher {
   #paused = false;
   /** The lease has ended by then at the earliest, by this process's steady clock. */
   #leasedUntil = 0;
-  #leases = 0;
+  /** See `Dispatcher.leasedSince`. */
+  #leasedSince = 0;
   #renewed = 0;
+  #renewalWaiters: (() => void)[] = [];
   /** The number of the renewal from which on this process claims runs. */
   #claimsFrom = 0;
   /** The runs that this process executes. */
@@ -129,13 +131,28 @@ export class SharedDispatcher implements Dispatcher {
     await this.#ask((claims) => claims.endLease(this.node)).catch(this.#options.onError);
   }
 
-  get lease(): number | undefined {
-    return performance.now() < this.#leasedUntil ? this.#leases : undefined;
+  leasedSince(run_id: string): number | undefined {
+    if (!this.#isLeased) return undefined;
+    return this.#claims.leasedSince === undefined ? this.#leasedSince : this.#claims.leasedSince(this.node, run_id);
+  }
+
+  whenRenewed(): Promise<void> {
+    return new Promise((resolve) => this.#renewalWaiters.push(resolve));
+  }
+
+  /** Whether the lease on a run began before a time of `performance.now`, and has not ended since. */
+  #isLeasedSince(time: number, run_id: string): boolean {
+    const since = this.leasedSince(run_id);
+    return since !== undefined && since <= time;
+  }
+
+  get #isLeased(): boolean {
+    return performance.now() < this.#leasedUntil;
   }
 
   /** Whether this process takes runs. One whose lease may have ended does not: others would claim them at once. */
   get #takes(): boolean {
-    return this.#execute !== undefined && !this.#paused && this.lease !== undefined;
+    return this.#execute !== undefined && !this.#paused && this.#isLeased;
   }
 
   get #room(): number {
@@ -149,13 +166,14 @@ export class SharedDispatcher implements Dispatcher {
     const inTime = Math.min(requestTimeout, lease / 2);
     const answersAgain = await this.#ask((claims) => claims.renewLease(this.node, lease), inTime);
     if (answersAgain) this.#inDoubt = true;
-    const hadEnded = this.#renewed > 0 && performance.now() > this.#leasedUntil;
+    const hadEnded = !this.#isLeased;
     this.#renewed += 1;
     if (hadEnded) {
-      this.#claimsFrom = this.#renewed + cautious;
-      this.#leases += 1;
+      if (this.#renewed > 1) this.#claimsFrom = this.#renewed + cautious;
+      this.#leasedSince = performance.now();
     }
     this.#leasedUntil = now + lease;
+    for (const resolve of this.#renewalWaiters.splice(0)) resolve();
     this.onWaiting();
   }
 
@@ -233,11 +251,13 @@ export class SharedDispatcher implements Dispatcher {
   async #beginSome(most: number, request: (claims: RunClaims) => Promise<string[]>): Promise<number> {
     if (most === 0) return 0;
     this.#kept += most;
+    const asked = performance.now();
     try {
       const run_ids = await this.#ask(request);
-      // A process that was told to stop meanwhile gives the runs back.
+      // A process that was told to stop meanwhile gives the runs back. So does one whose lease has ended meanwhile: another node
+      // may have them.
       for (const run_id of run_ids)
-        if (this.#paused) this.#left.add(run_id);
+        if (this.#paused || !this.#isLeasedSince(asked, run_id)) this.#left.add(run_id);
         else this.#begin(run_id);
       return run_ids.length;
     } finally {

@@ -83,7 +83,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     if (recording !== undefined) this.#reorderBuffer = new ReorderBuffer(this.#recorder, shared.toEvents);
     this.#feed = new Feed({
       recorder: this.#recorder,
-      lease: shared.lease,
+      dispatcher: shared.dispatcher,
       worked: () => this.#times.worked,
       outside: this.#inTrace,
       fail: this.#fail,
@@ -151,6 +151,16 @@ export class Execution implements Observer<AgentOutput>, Output {
   /** Milliseconds without progress, as seen by the calls of this method. */
   idleFor(): number {
     return this.#times.idleFor(this.#services.limits);
+  }
+
+  /**
+   * Whether no other node can have taken the run, which may then have gone on there. Otherwise this process finds out, so that
+   * a later call knows.
+   */
+  holds(): boolean {
+    if (this.#feed === undefined || this.#feed.holds) return true;
+    void this.#feed.whenHeld();
+    return false;
   }
 
   /** The error that ends the run, where one of its time-outs is over. Checked periodically. `now` is a date-time. */
@@ -334,7 +344,7 @@ export class Execution implements Observer<AgentOutput>, Output {
    */
   async drained(): Promise<void> {
     if (this.#state === 'open') await this.#feed?.drained();
-    if (this.#state === 'cancelling') await new Promise<void>((resolve) => this.log.onClosed(resolve));
+    if (this.#isCancelled) await new Promise<void>((resolve) => this.log.onClosed(resolve));
   }
 
   /** Hands the run back to the store, to be re-entered later. */

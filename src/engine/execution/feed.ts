@@ -2,6 +2,7 @@ import type { Extras } from '../../core/ports/run-store.ts';
 import { addUsage } from '../../core/usage.ts';
 import type { AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Delivery, JournalEntry } from '../log/journal.ts';
+import type { LeaseHolder } from './host.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { Replay } from './replay.ts';
@@ -40,8 +41,7 @@ interface QueuedDelivery {
 
 interface FeedHost {
   readonly recorder: Recorder;
-  /** See `Dispatcher`. */
-  readonly lease: () => number | undefined;
+  readonly dispatcher: LeaseHolder;
   /** Milliseconds that the run has worked. */
   readonly worked: () => number;
   /** Runs work outside of the async context of the caller. */
@@ -107,12 +107,14 @@ export class Feed {
   /** In the order of their counts of `#taken`. */
   readonly #journalWaiters: { readonly count: number; resolve(isJournaled: boolean): void }[] = [];
   #loading = false;
-  /** The lease at the entry of the run, or at the last start of work. For any other lease, a write has to confirm the run. */
-  #lease: number | undefined;
+  /** Since when this process has had the lease under which it has taken the run. See `holds`. */
+  #heldSince: number | undefined;
+  /** The lease under which a write takes the run once more, which may be under way. */
+  #takenAgainSince: number | undefined;
 
   constructor(host: FeedHost) {
     this.#host = host;
-    this.#lease = host.lease();
+    this.#heldSince = this.#leasedSince;
     this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.onAsleep);
   }
 
@@ -130,37 +132,56 @@ export class Feed {
     return this.#steps.size > 0;
   }
 
+  get #leasedSince(): number | undefined {
+    const { recorder, dispatcher } = this.#host;
+    return dispatcher.leasedSince(recorder.log.run_id);
+  }
+
+  /** Whether no other node can have taken the run: the lease has not ended since this process took the run. */
+  get holds(): boolean {
+    const since = this.#leasedSince;
+    return since !== undefined && since === this.#heldSince;
+  }
+
+  /**
+   * Resolves when everything so far is durable, and the run is held. Where the lease has ended, the process takes the run once
+   * more, as soon as it has a lease. Never resolves where another node has taken the run over.
+   */
+  async whenHeld(): Promise<void> {
+    const { recorder, dispatcher } = this.#host;
+    for (;;) {
+      const since = this.#leasedSince;
+      if (since === undefined) {
+        await dispatcher.whenRenewed();
+      } else {
+        if (since !== this.#heldSince && since !== this.#takenAgainSince) recorder.log.takeAgain(dispatcher.node);
+        this.#takenAgainSince = since;
+        // The log reports its failure to the engine, which drops the execution.
+        await recorder.log.flushed().catch(() => new Promise<never>(() => undefined));
+        // The process may have been paused for longer than its lease meanwhile.
+        if (since === this.#leasedSince) {
+          this.#heldSince = since;
+          return;
+        }
+      }
+    }
+  }
+
   /**
    * Resolves when work of the agent may begin; undefined where it may begin at once. Everything that the agent was given has
-   * to be durable first, so that work which a crash repeats uses the same values. Where the lease has ended, another node may
-   * have taken the run over: only a write shows that it has not. Never resolves once the node stops, or has lost the run.
+   * to be durable first, so that work which a crash repeats uses the same values. Never resolves once the node stops, or has
+   * lost the run.
    */
   whenWorkMayBegin(): Promise<void> | undefined {
     const taken = this.#taken;
-    const { recorder, lease } = this.#host;
     // The attempt has to be durable before the work begins, because the work may be what stops the process.
-    if (recorder.countAttempt()) this.#durable = -1;
-    const current = lease();
-    const holds = current !== undefined && current === this.#lease;
-    if (holds && this.#state === 'open' && this.#durable >= taken) return undefined;
+    if (this.#host.recorder.countAttempt()) this.#durable = -1;
+    if (this.holds && this.#state === 'open' && this.#durable >= taken) return undefined;
     return new Promise((resolve) => {
-      const wait = (known: number | undefined): void => {
-        const held = lease();
-        if (held === undefined || held !== known) recorder.confirm();
-        const durable = (): void => {
-          // The process may have been paused for longer than its lease meanwhile.
-          if (lease() !== held) {
-            wait(held);
-            return;
-          }
-          this.#lease = held;
-          this.#durable = Math.max(this.#durable, taken);
-          if (this.#state === 'open') resolve();
-        };
-        // The log reports its failure to the engine, which drops the execution.
-        recorder.log.flushed().then(durable, () => undefined);
-      };
-      wait(this.#lease);
+      void this.whenHeld().then(() => {
+        this.#durable = Math.max(this.#durable, taken);
+        if (this.#state === 'open') resolve();
+      });
     });
   }
 
@@ -318,8 +339,17 @@ export class Feed {
     }
     this.#activeTurns = 0;
     this.work.quiet();
+    const { replay } = this.#host.recorder;
+    if (replay === undefined && !this.holds) {
+      // What the agent waits for does not settle where the run has been lost.
+      this.#scheduled = true;
+      void this.whenHeld().then(() => {
+        this.#scheduled = false;
+        this.#schedule();
+      });
+      return;
+    }
     try {
-      const { replay } = this.#host.recorder;
       if (replay === undefined) this.#deliverNew();
       else this.#repeat(replay);
     } catch (error) {

@@ -21,6 +21,13 @@ import type { Scope } from './scope.ts';
 import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
 
+/** See `Dispatcher`. */
+export interface LeaseHolder {
+  readonly node: string | undefined;
+  leasedSince(run_id: string): number | undefined;
+  whenRenewed(): Promise<void>;
+}
+
 /** The parts of an engine that all of its executions share. */
 export interface ExecutionServices {
   readonly registry: Registry;
@@ -31,8 +38,7 @@ export interface ExecutionServices {
   /** The agent of a re-entered run does not repeat the recording: parks the run, and releases the execution at once. */
   readonly onDiverged: (run_id: string, reason: string) => void;
   readonly limits: Limits;
-  /** See `Dispatcher`. */
-  readonly lease: () => number | undefined;
+  readonly dispatcher: LeaseHolder;
   readonly now: () => string;
   /** Whether the messages and tools of model calls are kept, and lines of `context.log`. */
   readonly capturesContent: boolean;
@@ -94,7 +100,7 @@ export function createHost(
     // The run goes on elsewhere without what is emitted here now.
     if (runSignal.left) return never();
     if (!isJournaled) throw new EndOfWork(runSignal.closing?.reason ?? '', false);
-    await log.flushed().catch((error) => (runSignal.left ? never() : Promise.reject(error)));
+    await (feed?.whenHeld() ?? log.flushed());
   };
   let principal: Principal | undefined;
   return {

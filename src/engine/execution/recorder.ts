@@ -171,11 +171,6 @@ export class Recorder {
     return counts;
   }
 
-  /** Writes the run as it is. The write is refused where another node has taken the run over. */
-  confirm(): void {
-    this.log.change({});
-  }
-
   /** Counts one more entry and its characters against the limits of the run. @throws RivuletError `output_limit` */
   count(chars: number): void {
     const { events, chars: most } = this.#limits;

@@ -201,6 +201,17 @@ export class RunLog implements UncommittedLog, Source {
     callAll(this.#statusListeners);
   }
 
+  /**
+   * Takes the run once more for its node, whose lease has ended. The write is refused where another node has taken the run
+   * over, and fences a node that is about to do so.
+   */
+  takeAgain(node: string | undefined): void {
+    if (this.#outcome !== undefined) return;
+    this.#raiseEpoch();
+    this.attach(node === undefined ? {} : { node });
+    this.#changed = true;
+  }
+
   /** Adds data that is committed together with the next events. */
   attach(extras: Extras): void {
     if (this.#outcome !== undefined) return;

@@ -182,10 +182,16 @@ export class Executor {
     return entered;
   }
 
-  /** Reads the run anew, because an earlier entry may have written to it since it was listed or offered. */
+  /**
+   * Reads the run anew, because an earlier entry may have written to it since it was listed or offered. Where the lease has ended
+   * meanwhile, another node may have taken the run over before it was read.
+   */
   async #load(run_id: string): Promise<void> {
+    const { dispatcher } = this.#services;
     try {
+      const since = dispatcher.leasedSince(run_id);
       const row = await this.#services.store.run(run_id);
+      if (since === undefined || since !== dispatcher.leasedSince(run_id)) return this.#services.offers.forget(run_id);
       if (row !== undefined && !isFinal(row.status)) await this.#tryToEnter(row);
       else this.#services.offers.forget(run_id);
     } catch (error) {

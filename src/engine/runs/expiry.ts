@@ -33,8 +33,10 @@ function expire({ active, executions: { limits } }: RunServices, execution: Exec
   const { passivateAfter } = limits;
   if (execution.log.outcome !== undefined) return;
   const error = execution.timeoutError(now);
-  if (error !== undefined) execution.failWith(error);
-  else if (passivateAfter > 0 && execution.durable && execution.rests && execution.idleFor() > passivateAfter)
+  if (error !== undefined) {
+    // A run that has gone on elsewhere must not end here: its agent would clean up.
+    if (execution.holds()) execution.failWith(error);
+  } else if (passivateAfter > 0 && execution.durable && execution.rests && execution.idleFor() > passivateAfter)
     void active.release(execution, true);
   else if (execution.run.status === 'awaiting' && execution.log.row.attempts > 0 && execution.idleFor() > survival)
     execution.log.change({ attempts: 0 });

@@ -6,6 +6,8 @@ const caution = 1 / 3;
 
 /** What a node knows of its lease in one part, in milliseconds of `performance.now`. */
 interface Lease {
+  /** Since when it has had the lease, which has not ended since. */
+  readonly since: number;
   readonly endsAt: number;
   /** When it may claim there. */
   readonly claimsFrom: number;
@@ -18,7 +20,7 @@ interface Claiming {
   readonly claims: RunClaims;
 }
 
-const noLease: Lease = { endsAt: 0, claimsFrom: 0, isAway: false };
+const noLease: Lease = { since: 0, endsAt: 0, claimsFrom: 0, isAway: false };
 
 /**
  * Which node has each run, where each part of the store has leases of its own. A node lives as long as some part renews its
@@ -42,17 +44,23 @@ export class ClusterClaims implements RunClaims {
     this.#leases.set(node, leases);
     await this.#answered(node, async (claims, index) => {
       await claims.renewLease(node, milliseconds);
-      const { endsAt, claimsFrom, isAway } = leases[index] ?? noLease;
+      const { since, endsAt, claimsFrom, isAway } = leases[index] ?? noLease;
       const now = performance.now();
-      const hadEnded = (endsAt > 0 || isAway) && endsAt < now;
+      const hadEnded = endsAt <= now;
       leases[index] = {
+        since: hadEnded ? now : since,
         endsAt: began + milliseconds,
-        claimsFrom: hadEnded ? now + caution * milliseconds : claimsFrom,
+        claimsFrom: hadEnded && (endsAt > 0 || isAway) ? now + caution * milliseconds : claimsFrom,
         isAway: false,
       };
       if (isAway) this.#inDoubt.add(node);
     });
     return this.#inDoubt.delete(node);
+  }
+
+  leasedSince(node: string, run_id: string): number | undefined {
+    const { since, endsAt } = this.#leases.get(node)?.[this.#parts.of(run_id)] ?? noLease;
+    return performance.now() < endsAt ? since : undefined;
   }
 
   async endLease(node: string): Promise<void> {
