@@ -63,8 +63,6 @@ interface Owner {
   /** Records an event of the run beside the agent's output. `inWork`: the event comes from the work of a step. */
   readonly record: (event: GenericEvent, inWork: boolean) => void;
   readonly use: (used: RunUsage) => void;
-  /** Whether the run is cancelled, and its agent may still clean up in steps. */
-  readonly mayCleanUp: () => boolean;
 }
 
 /** What the agent of a run waits for, once the run has left. A shared promise would retain all that waits for it. */
@@ -130,7 +128,8 @@ export function createHost(
     record,
     request: owner.request,
     reorderBuffer: owner.reorderBuffer,
-    mayCleanUp: owner.mayCleanUp,
+    /** Whether the run is cancelled, and its agent may still clean up in steps. */
+    cleansUp: (): boolean => runSignal.closing?.as === 'cancelled',
     /** See `Feed.whenWorkMayBegin`. */
     whenWorkMayBegin: () => feed?.whenWorkMayBegin(),
     committed: (): Promise<void> => {
