@@ -364,7 +364,6 @@ export class Execution implements Observer<AgentOutput>, Output {
     this.#awaits ??= new Awaits({
       recorder: this.#recorder,
       feed: this.#feed,
-      worked: () => this.#times.worked,
       outside: this.#inTrace,
       fail: this.#fail,
       changeStatus: (status, change) => this.#changeStatus(status, change),
