@@ -10,13 +10,11 @@ export interface UncommittedLog {
   /** Characters of the pending writes. */
   readonly backlog: number;
   /** Takes the pending writes. They are in flight until `onCommitted` or `onCommitFailed`. */
-  takePending(): Write[];
+  takePending(): readonly Write[];
   /** Receives the outcomes of the writes in flight: one each, from index `at` on. */
   onCommitted(outcomes: readonly Outcome[], at: number): void;
   /** The store did not commit the writes in flight within `storeTimeout`. */
   onCommitFailed(cause: unknown): void;
-  /** Resolves when everything appended so far is durable. */
-  flushed(): Promise<void>;
 }
 
 /** The writes of one log that go to the store together. */
@@ -112,14 +110,6 @@ export class GroupCommit {
    */
   checkAvailable(): void {
     if (!this.available) throw fail('store_unavailable');
-  }
-
-  /**
-   * Resolves when everything appended to a log is durable. After an error, it may still become durable later.
-   * @throws RivuletError `store_unavailable`
-   */
-  whenDurable(log: UncommittedLog): Promise<void> {
-    return orUnavailable(log.flushed(), this.#options.requestTimeout);
   }
 
   /**

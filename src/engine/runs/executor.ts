@@ -44,7 +44,7 @@ export class Executor {
     const { active, dispatcher } = services;
     active.events.on('failed', (log) => this.#onFailed(log));
     active.events.on('removed', ({ log }) => this.#leaving.get(log.run_id)?.());
-    active.events.on('status', ({ log }) => log.row.status === 'awaiting' && dispatcher.onRest());
+    active.events.on('awaits', () => dispatcher.onRest());
     this.suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) => this.#enter(run_id));
   }
 
@@ -150,9 +150,9 @@ export class Executor {
    * The store failed while this process had the run: `Offers.repeat` offers it when the store is back. Where the store can
    * never take a write of a run that is not durable, the run ends at once: its agent must not begin again.
    */
-  #onFailed({ run_id, rejected, row }: RunLog): void {
+  #onFailed({ run_id, outcome, row }: RunLog): void {
     this.#services.offers.postpone(run_id);
-    if (rejected && row.tier !== 'durable') void this.#endRejected(run_id);
+    if (outcome === 'rejected' && row.tier !== 'durable') void this.#endRejected(run_id);
   }
 
   /** Never rejects: where the store fails, the run is offered again later. */
@@ -294,7 +294,7 @@ async function recoverRun(services: RunServices, row: RunRow, change: Partial<Ru
   try {
     await active.add(execution);
   } catch (error) {
-    if (!log.rejected) throw error;
+    if (log.outcome !== 'rejected') throw error;
     await endStoredRun(services, row, fail('store_failed').toJSON());
     return undefined;
   }
