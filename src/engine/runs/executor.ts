@@ -182,36 +182,28 @@ export class Executor {
     return entered;
   }
 
-  /** Reads the run anew, because an earlier entry may have written to it since it was listed or offered. */
+  /**
+   * Reads the run anew, because an earlier entry may have written to it since it was listed or offered. Never rejects: where
+   * the store fails, the run is offered again later.
+   */
   async #load(run_id: string): Promise<void> {
+    const { store, executions, dispatcher, offers } = this.#services;
+    let row: RunRow | undefined;
     try {
-      const row = await this.#services.store.run(run_id);
-      if (row !== undefined && !isFinal(row.status)) await this.#tryToEnter(row);
-      else this.#services.offers.forget(run_id);
-    } catch (error) {
-      this.#services.executions.logFor(run_id).warn(`could not be loaded; will retry: ${String(error)}`);
-      this.#services.offers.postpone(run_id);
-    }
-  }
-
-  /** Never rejects: where the store fails, the run is offered again later. */
-  async #tryToEnter(row: RunRow): Promise<void> {
-    const { executions, dispatcher, offers } = this.#services;
-    try {
-      const orphan = offers.isPostponed(row.run_id);
-      await this.#reEnter(row, orphan);
-      offers.forget(row.run_id);
+      row = await store.run(run_id);
+      if (row !== undefined && !isFinal(row.status)) await this.#reEnter(row, offers.isPostponed(run_id));
+      offers.forget(run_id);
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
       // The run was written to meanwhile. On shared stores another execution has it, or it is offered when its lease ends.
-      if (kind === 'conflict') return dispatcher.shared ? offers.forget(row.run_id) : offers.postpone(row.run_id);
-      if (kind === 'store_unavailable' || kind === 'store_failed') {
-        executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
-        return offers.postpone(row.run_id);
+      if (kind === 'conflict') return dispatcher.shared ? offers.forget(run_id) : offers.postpone(run_id);
+      if (row === undefined || kind === 'store_unavailable' || kind === 'store_failed') {
+        executions.logFor(run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
+        return offers.postpone(run_id);
       }
       // One run that cannot be read must not stop the others.
-      executions.logFor(row.run_id).error(`could not be re-entered: ${String(error)}`);
-      await this.#end(row, errorOf(error)).catch(() => offers.postpone(row.run_id));
+      executions.logFor(run_id).error(`could not be re-entered: ${String(error)}`);
+      await this.#end(row, errorOf(error)).catch(() => offers.postpone(run_id));
     }
   }
 
