@@ -12,7 +12,7 @@ import {
   type WrittenRow,
 } from '../../core/ports/run-store.ts';
 import { isFinal, isSettled } from '../../core/run-state.ts';
-import type { RunStatus } from '../../schema/run.ts';
+import type { Run, RunStatus } from '../../schema/run.ts';
 import { withTargets } from '../store/store-calls.ts';
 import type { GroupCommit, UncommittedLog } from './group-commit.ts';
 import type { Readers, Source } from './source.ts';
@@ -40,6 +40,17 @@ export type RowChange =
  * appended. `rejected`: the store can never take one of the writes, so another attempt would repeat it.
  */
 type LogOutcome = 'final' | 'released' | 'fenced' | 'failed' | 'rejected';
+
+/** What a run event changes in the row. */
+export const changeOf = (
+  { status, finished_at, await_request }: Run,
+  now: string,
+): Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'> => ({
+  status,
+  status_at: finished_at ?? now,
+  finished_at: finished_at ?? null,
+  due: await_request?.expires_at ?? null,
+});
 
 interface Waiter {
   resolve(): void;
@@ -157,7 +168,7 @@ export class RunLog implements UncommittedLog, Source {
    * Appends the JSON of the next event. `run` has what a run event changes in the row. The caller of an event that is no part
    * of a message also calls `hurry`.
    */
-  append(line: string, run?: Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'>): void {
+  append(line: string, run?: ReturnType<typeof changeOf>): void {
     if (this.#outcome !== undefined) return;
     const draft = this.#openWrite(line.length);
     const row = this.#row;
