@@ -10,7 +10,6 @@ import type { Event, GenericEvent } from '../../schema/event.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import { inAgent } from '../agents/agent-watch.ts';
 import type { EndedRun } from '../engine-events.ts';
-import type { Limits } from '../limits.ts';
 import { cancelEntry } from '../log/journal.ts';
 import type { RunLog } from '../log/run-log.ts';
 import { ignored, reported } from '../unhandled.ts';
@@ -77,12 +76,11 @@ export class Execution implements Observer<AgentOutput>, Output {
     this.#feed = new Feed({
       recorder: this.#recorder,
       lease: shared.lease,
-      worked: () => this.#times.worked,
+      times: this.#times,
+      tokens: this.#tokens,
       outside: this.#inTrace,
       fail: this.#fail,
       onQuietReplay: () => this.#onQuietReplay(),
-      onUsage: this.#tokens.add,
-      onAsleep: (asleep) => this.#times.onAsleep(asleep),
       onLive: () => this.#trace?.onStatus(this.run.status),
       onCancelled: (reason) => {
         this.#recorder.repeatCancel(reason);
@@ -159,16 +157,11 @@ export class Execution implements Observer<AgentOutput>, Output {
   timeoutError(now: string): ErrorBody | undefined {
     if (!this.#isOpen) return undefined;
     const { limits } = this.#services;
-    return (
-      this.#times.workError(limits) ?? (this.replaying ? this.#replayError(limits) : this.#times.waitError(limits, now))
-    );
-  }
-
-  /** The error of a replay that is stuck. */
-  #replayError(limits: Limits): ErrorBody | undefined {
-    // A cancelled run waits no longer for its agent than it does when it is live.
-    const most = this.#isCancelled ? { ...limits, idleTimeout: limits.cancelGrace } : limits;
-    return this.#times.isStuck(most) ? this.#diverged('nothing').toJSON() : undefined;
+    const tooLong = this.#times.workError(limits);
+    if (tooLong !== undefined || !this.replaying) return tooLong ?? this.#times.waitError(limits, now);
+    // A replay is stuck. A cancelled run waits no longer for its agent than it does when it is live.
+    const most = this.#isCancelled ? limits.cancelGrace : limits.idleTimeout;
+    return most > 0 && this.idleFor() > most ? this.#diverged('nothing').toJSON() : undefined;
   }
 
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */

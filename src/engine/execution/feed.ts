@@ -5,6 +5,8 @@ import type { Delivery, JournalEntry } from '../log/journal.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { Replay } from './replay.ts';
+import type { RunTimes } from './times.ts';
+import type { RunTokens } from './tokens.ts';
 
 export type StepDelivery = Extract<Delivery, { step: string }>;
 
@@ -44,18 +46,14 @@ interface FeedHost {
   readonly recorder: Recorder;
   /** See `Dispatcher`. */
   readonly lease: () => number | undefined;
-  /** Milliseconds that the run has worked. */
-  readonly worked: () => number;
+  readonly times: RunTimes;
+  readonly tokens: RunTokens;
   /** Runs work outside of the async context of the caller. */
   readonly outside: (work: () => void) => void;
   /** Ends the run. */
   readonly fail: (error: unknown) => void;
   /** The agent is quiet during a replay: records buffered output that is next in the log. @throws RivuletError `replay_diverged` */
   readonly onQuietReplay: () => void;
-  /** The replay has come to what a step's work has used. */
-  readonly onUsage: (used: RunUsage) => void;
-  /** See `OpenWork`. */
-  readonly onAsleep: (asleep: boolean) => void;
   /** The replay is over. */
   readonly onLive: () => void;
   /** The replay has come to the cancel of the run. */
@@ -111,7 +109,7 @@ export class Feed {
   constructor(host: FeedHost) {
     this.#host = host;
     this.#lease = host.lease();
-    this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.onAsleep);
+    this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.times);
   }
 
   connect(replies: ReplyReceiver): void {
@@ -437,12 +435,12 @@ export class Feed {
     const negative = Object.entries(used).map(([name, count]) => [name, -count]);
     const usage: RunUsage = { tokens: 0, ...Object.fromEntries(negative) };
     this.journalUsage(step, usage);
-    this.#host.onUsage(usage);
+    this.#host.tokens.add(usage);
   }
 
   #countUsage(step: string, usage: RunUsage): void {
     this.#usedIn.set(step, addUsage(this.#usedIn.get(step), usage));
-    this.#host.onUsage(usage);
+    this.#host.tokens.add(usage);
   }
 
   /** The next event comes from the work of a step: a replay, which does not do that work, leaves it out. */
@@ -452,8 +450,8 @@ export class Feed {
 
   /** Appends a line to the journal; `rest` is what follows its position and time. */
   journal(rest: string): void {
-    const { recorder, worked } = this.#host;
-    recorder.journal(`{"at":${recorder.log.row.last},"ms":${Math.round(worked())},${rest}}`);
+    const { recorder, times } = this.#host;
+    recorder.journal(`{"at":${recorder.log.row.last},"ms":${Math.round(times.worked)},${rest}}`);
   }
 
   #deliver(delivery: Delivery): void {
