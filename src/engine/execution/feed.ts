@@ -38,7 +38,9 @@ interface QueuedDelivery {
   readonly delivery: Delivery;
   readonly text: string;
   readonly extras?: Extras | undefined;
-  /** Called when the delivery leaves the queue: with true for the journal and the agent, or with false where it is dropped. */
+  /** Made on demand. Resolves to true when the delivery is in the journal, and to false where it is dropped. */
+  isJournaled?: Promise<boolean>;
+  /** Settles that. */
   onLeft?: (isJournaled: boolean) => void;
 }
 
@@ -175,13 +177,10 @@ export class Feed {
     if (this.#hasLost) return Promise.resolve(false);
     const last = this.#queue.at(-1);
     if (last === undefined) return undefined;
-    const { onLeft } = last;
-    return new Promise((resolve) => {
-      last.onLeft = (isJournaled) => {
-        onLeft?.(isJournaled);
-        resolve(isJournaled);
-      };
+    last.isJournaled ??= new Promise((resolve) => {
+      last.onLeft = resolve;
     });
+    return last.isJournaled;
   }
 
   /** Resolves at the next delivery, when no step is left or runs, or when the run ends. */
