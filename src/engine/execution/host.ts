@@ -20,14 +20,13 @@ import type { RunSignal } from './run-signal.ts';
 import type { Scope } from './scope.ts';
 import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
+import type { TokenServices } from './tokens.ts';
 
 /** The parts of an engine that all of its executions share. */
-export interface ExecutionServices {
+export interface ExecutionServices extends TokenServices {
   readonly registry: Registry;
   readonly sessions: Sessions;
   readonly toEvents: ToEvents;
-  /** A run has used tokens, and awaits. */
-  readonly onTokens: (owner: string | null, tokens: number) => void;
   /** The agent of a re-entered run does not repeat the recording: parks the run, and releases the execution at once. */
   readonly onDiverged: (run_id: string, reason: string) => void;
   readonly limits: Limits;
