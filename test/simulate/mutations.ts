@@ -134,8 +134,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/executor.ts',
-        find: 'onFailed({ run_id, rejected, row }: RunLog): void {\n    this.#services.offers.postpone(run_id);',
-        replace: 'onFailed({ run_id, rejected, row }: RunLog): void {',
+        find: 'onFailed({ run_id, outcome, row }: RunLog): void {\n    this.#services.offers.postpone(run_id);',
+        replace: 'onFailed({ run_id, outcome, row }: RunLog): void {',
       },
     ],
     noticed: ['no run is left open'],

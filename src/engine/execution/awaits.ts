@@ -11,7 +11,6 @@ export interface Asker {
   readonly recorder: Recorder;
   /** In a durable run: gives the agent its replies, in this execution and after a recovery. */
   readonly feed: Feed | undefined;
-  readonly worked: () => number;
   /** Runs work outside of the async context of the caller. */
   readonly outside: (work: () => void) => void;
   readonly fail: (error: unknown) => void;
@@ -94,7 +93,7 @@ export class Awaits {
    * @throws RivuletError `not_awaiting`, `question_mismatch`
    */
   reply(reply: AwaitResume, extras: Extras): void {
-    const { recorder, feed, worked, outside, changeStatus } = this.#asker;
+    const { recorder, feed, outside, changeStatus } = this.#asker;
     const { run, log } = recorder;
     feed?.work.quiet();
     const asked = run.status === 'awaiting' ? this.#asked : undefined;
@@ -103,7 +102,7 @@ export class Awaits {
     const text = JSON.stringify(reply);
     this.#toTake(reply);
     log.attach(extras);
-    if (feed !== undefined) recorder.journal(`{"at":${log.row.last},"ms":${Math.round(worked())},"reply":${text}}`);
+    feed?.journal(`"reply":${text}`);
     try {
       changeStatus('in-progress', { await_resume: reply });
       recorder.count(text.length);

@@ -138,13 +138,13 @@ class ContextCalls {
   }
 
   cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T> {
-    return this.#step(name, work, { mayCleanUp: () => this.host.mayCleanUp() });
+    return this.#step(name, work, { isCleanup: true });
   }
 
   #step<T>(
     name: string,
     work: () => ObservableInput<T>,
-    { again, mayCleanUp, span = () => this.span?.step(name) }: StepOptions<T>,
+    { again, isCleanup = false, span = () => this.span?.step(name) }: StepOptions<T>,
   ): Awaitable<T> {
     const { steps, source } = this.host;
     // In the span is the work that is done, and no value that comes from the journal.
@@ -159,7 +159,7 @@ class ContextCalls {
           });
     // A step without a value resolves to undefined, which the type leaves out: most steps have values.
     const last = (values: Observable<T>) => lastValueFrom(values, { defaultValue: undefined }) as Promise<T>;
-    return this.#lazy(`Step ${name}`, begin, { collect: last, ...(mayCleanUp && { mayCleanUp }) });
+    return this.#lazy(`Step ${name}`, begin, { collect: last, isCleanup });
   }
 
   sleep(milliseconds: number): Awaitable<void> {
@@ -324,17 +324,17 @@ class ContextCalls {
   #lazy<T, R>(
     what: string,
     begin: () => Observable<T>,
-    { awaited = begin, collect, mayCleanUp = () => false }: AwaitedAs<T, R>,
+    { awaited = begin, collect, isCleanup = false }: LazyOptions<T, R>,
   ): Lazy<T, R> {
     const { runSignal, agent_name } = this;
-    const { unstarted } = this.host;
+    const { unstarted, cleansUp } = this.host;
     const made = { agent_name, what };
     if (runSignal.closing === undefined) unstarted.add(made);
     const start = (work: () => Observable<T>): Observable<T> => {
       unstarted.delete(made);
       if (runSignal.closing === undefined) return work();
       if (runSignal.left) return NEVER;
-      if (runSignal.closing.as === 'cancelled' && mayCleanUp()) return work();
+      if (isCleanup && runSignal.closing.as === 'cancelled' && cleansUp()) return work();
       throw notOpen(what, runSignal.closing);
     };
     return new Lazy(
@@ -346,18 +346,18 @@ class ContextCalls {
 
 interface StepOptions<T> {
   readonly again?: ((before: readonly T[]) => ObservableInput<T>) | undefined;
-  readonly mayCleanUp?: () => boolean;
+  readonly isCleanup?: boolean;
   /** The span of its work. Default: the span of a step. */
   readonly span?: () => WorkSpan | undefined;
 }
 
-/** How a promise is made of an Observable. */
-interface AwaitedAs<T, R> {
+/** How a `Lazy` begins and ends. */
+interface LazyOptions<T, R> {
   /** What begins where it is awaited. Default: as where it is subscribed to. */
   readonly awaited?: () => Observable<T>;
   readonly collect: (values: Observable<T>) => Promise<R>;
-  /** Whether it may begin while the agent of a cancelled run cleans up. Default: never. */
-  readonly mayCleanUp?: () => boolean;
+  /** Whether it may begin while the agent of a cancelled run cleans up. Default: no. */
+  readonly isCleanup?: boolean;
 }
 
 /** @throws RangeError that names what was given */

@@ -10,7 +10,6 @@ import type { Event, GenericEvent } from '../../schema/event.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import { inAgent } from '../agents/agent-watch.ts';
 import type { EndedRun } from '../engine-events.ts';
-import type { Limits } from '../limits.ts';
 import { cancelEntry } from '../log/journal.ts';
 import type { RunLog } from '../log/run-log.ts';
 import { ignored, reported } from '../unhandled.ts';
@@ -34,15 +33,9 @@ import { RunTimes } from './times.ts';
 import { RunTokens } from './tokens.ts';
 
 /**
- * `open`: the agent runs, and its output is recorded. In every other state its output is ignored, and it can start no
- * work. `cancelling`: the agent cleans up, for which it may use steps. `final`: has its last event. `released`: handed
- * back to the store. `abandoned`: cannot write, because the store failed or the execution is fenced.
- */
-type State = 'open' | 'cancelling' | 'final' | 'released' | 'abandoned';
-
-/**
  * One live run. It subscribes to its agent once, and is itself the observer of the agent's output. Of all the ways to end
- * (completion, error, cancel, time-out, the server's stop) the first one wins.
+ * (completion, error, cancel, time-out, the server's stop) the first one wins. Once the execution has closed (`Closing`), the
+ * agent's output is ignored, and the agent can start no work.
  */
 export class Execution implements Observer<AgentOutput>, Output {
   readonly log: RunLog;
@@ -60,7 +53,6 @@ export class Execution implements Observer<AgentOutput>, Output {
   readonly #pending = new PendingWork();
   readonly #unstarted = new Unstarted();
   readonly #runSignal = new RunSignal((error) => this.#warn('a listener of the signal failed', error));
-  #state: State = 'open';
   #subscriber: AgentSubscriber | undefined;
   readonly #tokens: RunTokens;
   #failure: string | undefined;
@@ -84,12 +76,11 @@ export class Execution implements Observer<AgentOutput>, Output {
     this.#feed = new Feed({
       recorder: this.#recorder,
       dispatcher: shared.dispatcher,
-      worked: () => this.#times.worked,
+      times: this.#times,
+      tokens: this.#tokens,
       outside: this.#inTrace,
       fail: this.#fail,
       onQuietReplay: () => this.#onQuietReplay(),
-      onUsage: this.#tokens.add,
-      onAsleep: (asleep) => this.#times.onAsleep(asleep),
       onLive: () => this.#trace?.onStatus(this.run.status),
       onCancelled: (reason) => {
         this.#recorder.repeatCancel(reason);
@@ -112,6 +103,15 @@ export class Execution implements Observer<AgentOutput>, Output {
     return this.#recorder.run;
   }
 
+  get #isOpen(): boolean {
+    return this.#runSignal.closing === undefined;
+  }
+
+  /** Whether the run is cancelled, and its agent may clean up. */
+  get #cleansUp(): boolean {
+    return this.#runSignal.closing?.as === 'cancelled';
+  }
+
   /** Whether the run is still replaying its recording. */
   get replaying(): boolean {
     return this.#recorder.replay !== undefined;
@@ -119,7 +119,7 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   /** Whether the run only waits for a reply, or sleeps, as far as that can be seen, so that it can leave memory. */
   get rests(): boolean {
-    if (this.#feed === undefined || this.replaying || this.#state !== 'open') return false;
+    if (this.#feed === undefined || this.replaying || !this.#isOpen) return false;
     // Such as the time at which it wakes, which is not journaled so far.
     if (this.#feed.backlog > 0) return false;
     const { work } = this.#feed;
@@ -145,7 +145,7 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   /** Resolves when the replay is over. */
   async whenLive(): Promise<void> {
-    while (this.replaying && this.#state === 'open') await this.#feed?.whenDelivered();
+    while (this.replaying && this.#isOpen) await this.#feed?.whenDelivered();
   }
 
   /** Milliseconds without progress, as seen by the calls of this method. */
@@ -165,23 +165,18 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   /** The error that ends the run, where one of its time-outs is over. Checked periodically. `now` is a date-time. */
   timeoutError(now: string): ErrorBody | undefined {
-    if (this.#state !== 'open') return undefined;
+    if (!this.#isOpen) return undefined;
     const { limits } = this.#services;
-    return (
-      this.#times.workError(limits) ?? (this.replaying ? this.#replayError(limits) : this.#times.waitError(limits, now))
-    );
-  }
-
-  /** The error of a replay that is stuck. */
-  #replayError(limits: Limits): ErrorBody | undefined {
-    // A cancelled run waits no longer for its agent than it does when it is live.
-    const most = this.#isCancelled ? { ...limits, idleTimeout: limits.cancelGrace } : limits;
-    return this.#times.isStuck(most) ? this.#diverged('nothing').toJSON() : undefined;
+    const tooLong = this.#times.workError(limits);
+    if (tooLong !== undefined || !this.replaying) return tooLong ?? this.#times.waitError(limits, now);
+    // A replay is stuck. A cancelled run waits no longer for its agent than it does when it is live.
+    const most = this.#isCancelled ? limits.cancelGrace : limits.idleTimeout;
+    return most > 0 && this.idleFor() > most ? this.#diverged('nothing').toJSON() : undefined;
   }
 
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */
   start(): void {
-    if (this.#state !== 'open' || this.#subscriber !== undefined) return;
+    if (!this.#isOpen || this.#subscriber !== undefined) return;
     const { traces } = this.#services;
     if (traces !== undefined)
       this.#trace = new RunTrace(traces, this.#agent.manifest, messagesOf(this.#input), this.#recorder);
@@ -206,7 +201,6 @@ export class Execution implements Observer<AgentOutput>, Output {
       fail: this.#fail,
       ask: (request) => this.#lazyAwaits().ask(request),
       record: (event, inWork) => this.#recordBeside(event, inWork),
-      mayCleanUp: () => this.#state === 'cancelling',
       request: requestOf(this.#input),
       use: this.#tokens.add,
     });
@@ -228,7 +222,7 @@ export class Execution implements Observer<AgentOutput>, Output {
   }
 
   #record(output: AgentOutput): void {
-    if (this.#state !== 'open' || this.#recorder.sealed) return;
+    if (!this.#isOpen || this.#recorder.sealed) return;
     try {
       if (this.#reorderBuffer === undefined) this.#services.toEvents(this.run, output, this.#emit);
       else this.#replayOutput(this.#reorderBuffer, output);
@@ -239,7 +233,7 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   /** Records an event beside the agent's output. A replay does not repeat the events of a step's work. */
   #recordBeside(event: GenericEvent, inWork: boolean): void {
-    if (this.#state !== 'open' || this.#recorder.sealed) return;
+    if (!this.#isOpen || this.#recorder.sealed) return;
     if (inWork) this.#feed?.journalBeside();
     this.#record(event);
   }
@@ -250,7 +244,7 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   /** Ends the message that is open. What follows begins a new one. */
   interrupt(): void {
-    if (this.#state !== 'open' || this.#recorder.sealed) return;
+    if (!this.#isOpen || this.#recorder.sealed) return;
     for (const event of this.#recorder.closing('interrupted')) this.#emit(event);
   }
 
@@ -259,7 +253,7 @@ export class Execution implements Observer<AgentOutput>, Output {
   }
 
   complete(): void {
-    if (this.#state !== 'open') return;
+    if (!this.#isOpen) return;
     if (this.#isCancelled) return void this.#cancelled();
     this.#guard(() => {
       this.#recordReordered();
@@ -278,7 +272,7 @@ export class Execution implements Observer<AgentOutput>, Output {
    */
   resume(reply: AwaitResume, extras: Extras, requested: string | null = null): number {
     const at = this.log.row.last;
-    if (this.#state !== 'open') throw fail('not_awaiting', this.run.run_id, this.run.status);
+    if (!this.#isOpen) throw fail('not_awaiting', this.run.run_id, this.run.status);
     this.#trace?.onReply(requested);
     try {
       this.#lazyAwaits().reply(reply, extras);
@@ -296,7 +290,7 @@ export class Execution implements Observer<AgentOutput>, Output {
   cancel(reason?: string): void {
     if (this.#isCancelled) return;
     if (isFinal(this.run.status)) throw fail('already_final', this.run.run_id, this.run.status);
-    if (this.#state !== 'open') throw fail('conflict', this.run.run_id);
+    if (!this.#isOpen) throw fail('conflict', this.run.run_id);
     // Its agent first comes to where the run is, so that it knows what to clean up.
     if (this.replaying) {
       this.#recorder.cancelAfterReplay(reason);
@@ -313,7 +307,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     this.#feed.cancel(reason);
     // The agent cleans up only when the cancel is durable. After a crash before that, the run goes on.
     this.log.flushed().then(
-      () => this.#state === 'open' && this.#cleanUp(),
+      () => this.#isOpen && this.#cleanUp(),
       () => undefined, // the log reports its failure to the engine, which drops the execution
     );
   }
@@ -326,7 +320,7 @@ export class Execution implements Observer<AgentOutput>, Output {
   /** Stops the agent, and gives it `cancelGrace` to clean up. Also where a replay has come to the cancel of the run. */
   #cleanUp(): void {
     this.#feed?.cleanUp();
-    this.#close('cancelling', { as: 'cancelled', reason: 'the run was cancelled' });
+    this.#close({ as: 'cancelled', reason: 'the run was cancelled' });
     void this.#pending
       .stopped(this.#services.limits.cancelGrace, () => this.#feed?.whenIdle())
       .then(() => this.#cancelled());
@@ -343,7 +337,7 @@ export class Execution implements Observer<AgentOutput>, Output {
    * run when its agent has cleaned up.
    */
   async drained(): Promise<void> {
-    if (this.#state === 'open') await this.#feed?.drained();
+    if (this.#isOpen) await this.#feed?.drained();
     if (this.#isCancelled) await new Promise<void>((resolve) => this.log.onClosed(resolve));
   }
 
@@ -353,7 +347,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     if (this.log.row.attempts > 0) this.log.change({ attempts: 0 });
     // First: the agent's own code cannot keep the run here.
     this.log.release();
-    this.#close('released', { as: 'left', reason: 'the run leaves this process', continues: true });
+    this.#close({ as: 'left', reason: 'the run leaves this process', continues: true });
   }
 
   /**
@@ -365,7 +359,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     if (fenced) this.#log().info('this process no longer owns the run');
     else this.#log().error(`stopped, as the store did not take its events: ${errorOf(error.cause).message}`);
     const reason = fenced ? 'this process no longer owns the run' : 'the store failed';
-    this.#close('abandoned', { as: this.durable ? 'left' : 'ended', reason, continues });
+    this.#close({ as: this.durable ? 'left' : 'ended', reason, continues });
   }
 
   // Made for the first question: most agents ask none.
@@ -373,7 +367,6 @@ export class Execution implements Observer<AgentOutput>, Output {
     this.#awaits ??= new Awaits({
       recorder: this.#recorder,
       feed: this.#feed,
-      worked: () => this.#times.worked,
       outside: this.#inTrace,
       fail: this.#fail,
       changeStatus: (status, change) => this.#changeStatus(status, change),
@@ -461,16 +454,16 @@ export class Execution implements Observer<AgentOutput>, Output {
 
   /** The end of a cancelled run: its agent has cleaned up, or cannot go on. */
   #cancelled(): void {
-    if (this.#state !== 'cancelling' && this.#state !== 'open') return;
+    if (!this.#isOpen && !this.#cleansUp) return;
     this.#recorder.endReplay();
     if (this.run.status !== 'cancelling') this.#recorder.repeatCancel();
     this.#addToHistory('cancelled');
     this.#changeStatus('cancelled');
-    this.#close('final', { as: 'ended', reason: 'the run was cancelled' });
+    this.#close({ as: 'ended', reason: 'the run was cancelled' });
   }
 
   #end(error: ErrorBody, thrown?: unknown): void {
-    if (this.#state !== 'open') return;
+    if (!this.#isOpen) return;
     if (this.#isCancelled) return void this.#cancelled();
     const divergence = this.#divergence(error, thrown);
     if (divergence !== undefined) return void this.#services.onDiverged(this.run.run_id, divergence);
@@ -482,7 +475,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     this.#addToHistory(status);
     this.log.attach({ ended: { tokens: this.#tokens.total, seconds: this.#times.worked / 1000 } });
     this.#changeStatus(status, error && { error });
-    this.#close('final', { as: 'ended', reason: 'the run is over' });
+    this.#close({ as: 'ended', reason: 'the run is over' });
     this.#unstarted.report(this.run.run_id, () => this.#log());
   }
 
@@ -494,22 +487,20 @@ export class Execution implements Observer<AgentOutput>, Output {
   }
 
   /** Every end of an execution comes here. From now on the agent's output is ignored, and it can start no work. */
-  #close(state: Exclude<State, 'open'>, closing: Closing): void {
-    const before = this.#state;
-    // `final` is kept. Otherwise the last state counts: a run that is released can no longer be cancelled here.
-    if (before !== 'final') this.#state = state;
-    if (before === 'open' || before === 'cancelling') this.#closeAgent(closing, before);
+  #close(closing: Closing): void {
+    const wasOpen = this.#isOpen;
+    if (wasOpen || this.#cleansUp) this.#closeAgent(closing, wasOpen);
     // The agent of a cancelled run may still work.
-    if (state !== 'cancelling') this.#trace?.end(this.#tokens.reported.usage);
+    if (closing.as !== 'cancelled') this.#trace?.end(this.#tokens.reported.usage);
   }
 
-  #closeAgent(closing: Closing, before: 'open' | 'cancelling'): void {
+  #closeAgent(closing: Closing, wasOpen: boolean): void {
     this.#runSignal.close(closing);
     this.#awaits?.close();
     if (closing.as !== 'cancelled') this.#feed?.close();
     // Before the signal, so that errors caused by the abort are ignored.
     if (closing.as !== 'left') {
-      if (before === 'open') this.#subscriber?.unsubscribe();
+      if (wasOpen) this.#subscriber?.unsubscribe();
       this.#refuse(closing);
     }
     this.#runSignal.abort(closing);

@@ -6,6 +6,8 @@ import type { LeaseHolder } from './host.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { Replay } from './replay.ts';
+import type { RunTimes } from './times.ts';
+import type { RunTokens } from './tokens.ts';
 
 export type StepDelivery = Extract<Delivery, { step: string }>;
 
@@ -37,23 +39,23 @@ interface QueuedDelivery {
   readonly delivery: Delivery;
   readonly text: string;
   readonly extras?: Extras | undefined;
+  /** Made on demand. Resolves to true when the delivery is in the journal, and to false where it is dropped. */
+  isJournaled?: Promise<boolean>;
+  /** Settles that. */
+  onLeft?: (isJournaled: boolean) => void;
 }
 
 interface FeedHost {
   readonly recorder: Recorder;
   readonly dispatcher: LeaseHolder;
-  /** Milliseconds that the run has worked. */
-  readonly worked: () => number;
+  readonly times: RunTimes;
+  readonly tokens: RunTokens;
   /** Runs work outside of the async context of the caller. */
   readonly outside: (work: () => void) => void;
   /** Ends the run. */
   readonly fail: (error: unknown) => void;
   /** The agent is quiet during a replay: records buffered output that is next in the log. @throws RivuletError `replay_diverged` */
   readonly onQuietReplay: () => void;
-  /** The replay has come to what a step's work has used. */
-  readonly onUsage: (used: RunUsage) => void;
-  /** See `OpenWork`. */
-  readonly onAsleep: (asleep: boolean) => void;
   /** The replay is over. */
   readonly onLive: () => void;
   /** The replay has come to the cancel of the run. */
@@ -90,22 +92,18 @@ export class Feed {
   #queue: QueuedDelivery[] = [];
   #queuedChars = 0;
   #next = 0;
-  /** How many deliveries were ever queued, and how many of them have left the queue. */
-  #queued = 0;
+  /** How many deliveries the agent was given, and how many of them are durable. */
   #taken = 0;
-  /** How many of those that have left the queue are durable. */
   #durable = 0;
   #scheduled = false;
   #state: 'open' | 'draining' | 'cancelled' | 'closed' = 'open';
-  /** Resolve when no step runs any more. */
-  #drainWaiters: (() => void)[] = [];
   /** Counts the agent's actions; with the recorder's progress, that shows whether it was active in the last turn. */
   #activity = 0;
   #seenActivity = -1;
   #activeTurns = 0;
   #waiters: (() => void)[] = [];
-  /** In the order of their counts of `#taken`. */
-  readonly #journalWaiters: { readonly count: number; resolve(isJournaled: boolean): void }[] = [];
+  /** The run has ended before the agent was given everything that was queued. */
+  #hasLost = false;
   #loading = false;
   /** Since when this process has had the lease under which it has taken the run. See `holds`. */
   #heldSince: number | undefined;
@@ -115,7 +113,7 @@ export class Feed {
   constructor(host: FeedHost) {
     this.#host = host;
     this.#heldSince = this.#leasedSince;
-    this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.onAsleep);
+    this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.times);
   }
 
   connect(replies: ReplyReceiver): void {
@@ -197,13 +195,16 @@ export class Feed {
    * undefined where nothing is queued.
    */
   whenJournaled(): Promise<boolean> | undefined {
-    const count = this.#queued;
-    if (this.#taken >= count) return undefined;
-    if (this.#state === 'closed') return Promise.resolve(false);
-    return new Promise((resolve) => this.#journalWaiters.push({ count, resolve }));
+    if (this.#hasLost) return Promise.resolve(false);
+    const last = this.#queue.at(-1);
+    if (last === undefined) return undefined;
+    last.isJournaled ??= new Promise((resolve) => {
+      last.onLeft = resolve;
+    });
+    return last.isJournaled;
   }
 
-  /** Resolves at the next delivery, or when the run ends. */
+  /** Resolves at the next delivery, when no step is left or runs, or when the run ends. */
   whenDelivered(): Promise<void> {
     if (this.#state === 'closed') return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push(resolve));
@@ -224,8 +225,8 @@ export class Feed {
       this.#steps.delete(step);
       // An agent that leaves a step while it is given a value goes on with that value.
       this.work.end(this.#given?.step === step, this.#given?.question);
-      this.#onStopped(step);
-      if (this.#steps.size === 0) this.#resolveWaiters();
+      const ran = this.#running.delete(step);
+      if (this.#steps.size === 0 || (ran && this.#running.size === 0)) this.#resolveWaiters();
     };
   }
 
@@ -254,34 +255,27 @@ export class Feed {
     );
   }
 
-  #onStopped(step: string): void {
-    if (!this.#running.delete(step) || this.#running.size > 0) return;
-    for (const resolve of this.#drainWaiters.splice(0)) resolve();
-  }
-
   /** The run is cancelled: the agent is given nothing any more, and begins no work until it cleans up. */
   cancel(reason?: string): void {
-    this.#writeJournal(
-      reason === undefined ? '"cancelled":true' : `"cancelled":true,"reason":${JSON.stringify(reason)}`,
-    );
+    this.journal(reason === undefined ? '"cancelled":true' : `"cancelled":true,"reason":${JSON.stringify(reason)}`);
     this.#state = 'cancelled';
     this.#dropQueue();
   }
 
-  /** The agent of the cancelled run cleans up. */
+  /** The agent of the cancelled run cleans up. The cancel has to be durable before that, as what the agent is given has. */
   cleanUp(): void {
     if (this.#state === 'closed') return;
     this.#state = 'open';
     this.#dropQueue();
+    this.#taken += 1;
   }
 
   #dropQueue(): void {
+    const dropped = this.#queue.slice(this.#next);
     this.#queue = [];
     this.#next = 0;
     this.#queuedChars = 0;
-    for (const { resolve } of this.#journalWaiters.splice(0)) resolve(false);
-    this.#queued += 1;
-    this.#taken = this.#queued;
+    for (const { onLeft } of dropped) onLeft?.(false);
   }
 
   /** Resolves when the agent is subscribed to no step. */
@@ -290,17 +284,15 @@ export class Feed {
   }
 
   /** From now on no step begins. Resolves when those that run have ended and are journaled. */
-  drained(): Promise<void> {
+  async drained(): Promise<void> {
     if (this.#state === 'open') this.#state = 'draining';
-    if (this.#running.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#drainWaiters.push(resolve));
+    while (this.#running.size > 0 && this.#state !== 'closed') await this.whenDelivered();
   }
 
   /** Queues a delivery. `extras` are stored in the commit that keeps it. */
   enqueue(delivery: Delivery, text: string, extras?: Extras): void {
     if (this.#state === 'closed' || this.#state === 'cancelled') return;
     this.#queue.push({ delivery, text, extras });
-    this.#queued += 1;
     this.#queuedChars += text.length;
     this.#schedule();
   }
@@ -313,10 +305,10 @@ export class Feed {
 
   close(): void {
     this.#state = 'closed';
-    this.#queue = [];
+    this.#hasLost = this.#queue.length > 0;
+    this.#dropQueue();
     this.#steps.clear();
     this.#running.clear();
-    for (const resolve of this.#drainWaiters.splice(0)) resolve();
     this.#resolveWaiters();
   }
 
@@ -439,6 +431,7 @@ export class Feed {
       if (queued === undefined) break;
       this.#taken += 1;
       this.#queuedChars -= queued.text.length;
+      queued.onLeft?.(true);
       // The agent has unsubscribed from that step meanwhile.
       if ('step' in queued.delivery && !this.#steps.has(queued.delivery.step)) continue;
       chars += queued.text.length;
@@ -448,7 +441,7 @@ export class Feed {
     }
     if (this.#next >= this.#queue.length) [this.#queue, this.#next] = [[], 0];
     if (texts.length > 0) {
-      this.#writeJournal(`"give":[${texts.join(',')}]`);
+      this.journal(`"give":[${texts.join(',')}]`);
       // Values of a step may be tokens. Its end and a reply are what the next effect follows from.
       if (deliveries.some((one) => !('value' in one))) this.#host.recorder.log.hurry();
       this.#host.recorder.noteProgress();
@@ -460,7 +453,7 @@ export class Feed {
 
   /** The work of a step has used tokens. A replay, which does not do that work, counts them from the journal. */
   journalUsage(step: string, usage: RunUsage): void {
-    if (this.#state !== 'closed') this.#writeJournal(`"step":${JSON.stringify(step)},"usage":${JSON.stringify(usage)}`);
+    if (this.#state !== 'closed') this.journal(`"step":${JSON.stringify(step)},"usage":${JSON.stringify(usage)}`);
   }
 
   /** Work that was cut off is done again, and reports all that it uses. What it had reported before counts no more. */
@@ -471,23 +464,23 @@ export class Feed {
     const negative = Object.entries(used).map(([name, count]) => [name, -count]);
     const usage: RunUsage = { tokens: 0, ...Object.fromEntries(negative) };
     this.journalUsage(step, usage);
-    this.#host.onUsage(usage);
+    this.#host.tokens.add(usage);
   }
 
   #countUsage(step: string, usage: RunUsage): void {
     this.#usedIn.set(step, addUsage(this.#usedIn.get(step), usage));
-    this.#host.onUsage(usage);
+    this.#host.tokens.add(usage);
   }
 
   /** The next event comes from the work of a step: a replay, which does not do that work, leaves it out. */
   journalBeside(): void {
-    this.#writeJournal('"beside":true');
+    this.journal('"beside":true');
   }
 
   /** Appends a line to the journal; `rest` is what follows its position and time. */
-  #writeJournal(rest: string): void {
-    const { recorder, worked } = this.#host;
-    recorder.journal(`{"at":${recorder.log.row.last},"ms":${Math.round(worked())},${rest}}`);
+  journal(rest: string): void {
+    const { recorder, times } = this.#host;
+    recorder.journal(`{"at":${recorder.log.row.last},"ms":${Math.round(times.worked)},${rest}}`);
   }
 
   #deliver(delivery: Delivery): void {
@@ -509,13 +502,5 @@ export class Feed {
     const waiters = this.#waiters;
     this.#waiters = [];
     for (const resolve of waiters) resolve();
-    if (this.#journalWaiters.length > 0) this.#resolveJournalWaiters();
-  }
-
-  #resolveJournalWaiters(): void {
-    const all = this.#journalWaiters;
-    const later = this.#state === 'closed' ? -1 : all.findIndex(({ count }) => count > this.#taken);
-    const done = all.splice(0, later < 0 ? all.length : later);
-    for (const { count, resolve } of done) resolve(count <= this.#taken);
   }
 }

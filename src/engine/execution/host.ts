@@ -20,6 +20,7 @@ import type { RunSignal } from './run-signal.ts';
 import type { Scope } from './scope.ts';
 import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
+import type { TokenServices } from './tokens.ts';
 
 /** See `Dispatcher`. */
 export interface LeaseHolder {
@@ -29,12 +30,10 @@ export interface LeaseHolder {
 }
 
 /** The parts of an engine that all of its executions share. */
-export interface ExecutionServices {
+export interface ExecutionServices extends TokenServices {
   readonly registry: Registry;
   readonly sessions: Sessions;
   readonly toEvents: ToEvents;
-  /** A run has used tokens, and awaits. */
-  readonly onTokens: (owner: string | null, tokens: number) => void;
   /** The agent of a re-entered run does not repeat the recording: parks the run, and releases the execution at once. */
   readonly onDiverged: (run_id: string, reason: string) => void;
   readonly limits: Limits;
@@ -69,8 +68,6 @@ interface Owner {
   /** Records an event of the run beside the agent's output. `inWork`: the event comes from the work of a step. */
   readonly record: (event: GenericEvent, inWork: boolean) => void;
   readonly use: (used: RunUsage) => void;
-  /** Whether the run is cancelled, and its agent may still clean up in steps. */
-  readonly mayCleanUp: () => boolean;
 }
 
 /** What the agent of a run waits for, once the run has left. A shared promise would retain all that waits for it. */
@@ -136,7 +133,8 @@ export function createHost(
     record,
     request: owner.request,
     reorderBuffer: owner.reorderBuffer,
-    mayCleanUp: owner.mayCleanUp,
+    /** Whether the run is cancelled, and its agent may still clean up in steps. */
+    cleansUp: (): boolean => runSignal.closing?.as === 'cancelled',
     /** See `Feed.whenWorkMayBegin`. */
     whenWorkMayBegin: () => feed?.whenWorkMayBegin(),
     committed: (): Promise<void> => {

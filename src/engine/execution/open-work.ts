@@ -1,3 +1,5 @@
+import type { RunTimes } from './times.ts';
+
 /**
  * What a durable run's agent has under way beside its questions: steps, and calls of other agents. A run may leave memory
  * only while its agent does nothing but sleep. Work outside of steps and calls cannot be seen. A branch of the agent that was
@@ -6,8 +8,7 @@
 export class OpenWork {
   /** The number of the question that is open; 0 for none. */
   readonly #question: () => number;
-  /** Called when the agent begins to do nothing but sleep, and when it does something else again. */
-  readonly #onAsleep: (asleep: boolean) => void;
+  readonly #times: Pick<RunTimes, 'onAsleep'>;
   #count = 0;
   /** When the steps of `context.sleep` end: milliseconds since 1970. */
   readonly #sleeps = new Set<{ readonly until: number }>();
@@ -18,9 +19,9 @@ export class OpenWork {
   /** The question that was open when the agent was quiet last. */
   #quietQuestion = 0;
 
-  constructor(question: () => number, onAsleep: (asleep: boolean) => void) {
+  constructor(question: () => number, times: Pick<RunTimes, 'onAsleep'>) {
     this.#question = question;
-    this.#onAsleep = onAsleep;
+    this.#times = times;
   }
 
   /** Nothing, or only sleep. */
@@ -63,7 +64,7 @@ export class OpenWork {
     const asleep = this.#sleeps.size > 0 && this.none;
     if (asleep === this.#asleep) return;
     this.#asleep = asleep;
-    this.#onAsleep(asleep);
+    this.#times.onAsleep(asleep);
   }
 
   /**

@@ -8,7 +8,7 @@ import type { FinishReason } from '../../schema/message.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
 import { cancelEntry } from '../log/journal.ts';
-import type { RunLog } from '../log/run-log.ts';
+import { changeOf, type RunLog } from '../log/run-log.ts';
 import type { Replay } from './replay.ts';
 
 /** The fields of the Run that come with a change of status. */
@@ -196,11 +196,8 @@ export class Recorder {
   }
 
   #append(event: RunEvent): string {
-    const { status, finished_at, await_request } = event.run;
     const line = encode(event);
-    const status_at = finished_at ?? this.#now();
-    const due = await_request?.expires_at ?? null;
-    this.log.append(line, { status, status_at, finished_at: finished_at ?? null, due });
+    this.log.append(line, changeOf(event.run, this.#now()));
     return line;
   }
 }

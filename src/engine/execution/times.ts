@@ -59,11 +59,6 @@ export class RunTimes {
     return this.#idle;
   }
 
-  /** Whether a replay makes no progress. */
-  isStuck(limits: Limits): boolean {
-    return limits.idleTimeout > 0 && this.idleFor(limits) > limits.idleTimeout;
-  }
-
   /** The error of a run that has worked for too long. */
   workError({ runTimeout }: Limits): ErrorBody | undefined {
     if (runTimeout === 0 || this.#recorder.run.status !== 'in-progress' || this.worked <= runTimeout) return undefined;

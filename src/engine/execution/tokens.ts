@@ -1,13 +1,19 @@
 import { fail } from '../../core/errors.ts';
 import { addUsage } from '../../core/usage.ts';
 import type { Run, RunStatus, RunUsage } from '../../schema/run.ts';
-import type { ExecutionServices } from './host.ts';
+import type { Limits } from '../limits.ts';
 import type { Recorder } from './recorder.ts';
+
+export interface TokenServices {
+  readonly limits: Pick<Limits, 'tokens'>;
+  /** A run has used tokens, and awaits. */
+  readonly onTokens: (owner: string | null, tokens: number) => void;
+}
 
 /** The tokens of an execution: those that its agent reports, or else its parts. */
 export class RunTokens {
   readonly #recorder: Recorder;
-  readonly #services: Pick<ExecutionServices, 'limits' | 'onTokens'>;
+  readonly #services: TokenServices;
   readonly #fail: (error: unknown) => void;
   #usage: RunUsage | undefined;
   /** Until the last await. */
@@ -15,11 +21,7 @@ export class RunTokens {
   #partsBefore = 0;
 
   /** `fail` ends the run. */
-  constructor(
-    recorder: Recorder,
-    services: Pick<ExecutionServices, 'limits' | 'onTokens'>,
-    fail: (error: unknown) => void,
-  ) {
+  constructor(recorder: Recorder, services: TokenServices, fail: (error: unknown) => void) {
     this.#recorder = recorder;
     this.#services = services;
     this.#fail = fail;

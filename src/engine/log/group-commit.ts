@@ -10,13 +10,11 @@ export interface UncommittedLog {
   /** Characters of the pending writes. */
   readonly backlog: number;
   /** Takes the pending writes. They are in flight until `onCommitted` or `onCommitFailed`. */
-  takePending(): Write[];
+  takePending(): readonly Write[];
   /** Receives the outcomes of the writes in flight: one each, from index `at` on. */
   onCommitted(outcomes: readonly Outcome[], at: number): void;
   /** The store did not commit the writes in flight within `storeTimeout`. */
   onCommitFailed(cause: unknown): void;
-  /** Resolves when everything appended so far is durable. */
-  flushed(): Promise<void>;
 }
 
 /** The writes of one log that go to the store together. */
@@ -73,15 +71,14 @@ export class GroupCommit {
   #rounds = 0;
   /** The error of the last failed commit; undefined after a commit that succeeded. */
   #lastError: unknown;
-  /** Whether a round is scheduled or under way. */
-  #running = false;
+  /** The rounds, while one is scheduled or under way. Never rejects. */
+  #working: Promise<void> | undefined;
   /** The next round waits for the interval. */
   readonly #interval = new Delay();
   /** Whether something pending must not wait for the interval. */
   #urgent = false;
   /** When the last commit began: `performance.now`. */
   #lastBegan = 0;
-  readonly #drainWaiters: (() => void)[] = [];
   /** When the commit that is under way, or the first of several failed ones, began: `performance.now`. */
   #busySince: number | undefined;
 
@@ -115,14 +112,6 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves when everything appended to a log is durable. After an error, it may still become durable later.
-   * @throws RivuletError `store_unavailable`
-   */
-  whenDurable(log: UncommittedLog): Promise<void> {
-    return orUnavailable(log.flushed(), this.#options.requestTimeout);
-  }
-
-  /**
    * Commits one write of a run without an execution in this process. Calls `onTaken` (the run is offered, its readers are
    * woken) whenever the write is taken, but the caller waits for at most `requestTimeout`.
    * @throws RivuletError `store_unavailable`
@@ -153,9 +142,7 @@ export class GroupCommit {
   /** Schedules the log's pending writes. Called once before each `takePending`. */
   schedule(log: UncommittedLog): void {
     this.#dirty.push(log);
-    if (this.#running) return;
-    this.#running = true;
-    this.#begin();
+    this.#working ??= this.#commitAll();
   }
 
   /** Everything that is pending is committed at the end of this turn: not only tokens, or something waits for it. */
@@ -164,30 +151,25 @@ export class GroupCommit {
     this.#interval.end();
   }
 
-  #begin(): void {
-    const { interval = 0 } = this.#options;
-    const rest = interval === 0 || this.#urgent ? 0 : this.#lastBegan + interval - performance.now();
-    if (rest > 0) void this.#interval.wait(rest).then(this.#atEndOfTurn);
-    else this.#atEndOfTurn();
-  }
-
   /** Resolves when no writes are pending; those that the store did not commit in time are dropped. */
   async drained(): Promise<void> {
     this.hurry();
-    if (this.#running) await new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
+    await this.#working;
   }
 
-  readonly #run = (): void => void this.#commitRound();
+  /** Commits in rounds, until nothing is pending. */
+  async #commitAll(): Promise<void> {
+    const { interval = 0 } = this.#options;
+    do {
+      const rest = interval === 0 || this.#urgent ? 0 : this.#lastBegan + interval - performance.now();
+      if (rest > 0) await this.#interval.wait(rest);
+      await endOfTurn();
+      await this.#commitRound();
+    } while (this.#failed.length + this.#dirty.length > 0);
+    this.#working = undefined;
+  }
 
-  /**
-   * setImmediate, not a microtask: an async generator yields its tokens in separate microtasks, and all of them belong into
-   * one commit.
-   */
-  readonly #atEndOfTurn = (): void => void setImmediate(this.#run);
-
-  /**
-   * Commits everything that is pending. Never rejects: each log receives its own errors.
-   */
+  /** Commits everything that is pending. Each log receives its own errors. */
   async #commitRound(): Promise<void> {
     this.#urgent = false;
     let failures = 0;
@@ -215,7 +197,13 @@ export class GroupCommit {
     // Groups that were skipped come first in the next round. Those that failed had a commit each: see `maxCombinedRounds`.
     if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));
     if (this.#failed.length > 0) await this.#pause();
-    this.#endRound();
+    if (this.#failed.length > 0) {
+      this.#urgent = true;
+    } else {
+      this.#rounds = 0;
+      this.#lastError = undefined;
+      this.#busySince = undefined;
+    }
   }
 
   /** The groups that failed, and what was appended since. */
@@ -281,23 +269,6 @@ export class GroupCommit {
     this.#giveUpLate();
   }
 
-  /** Begins another round, where something failed or was appended meanwhile. */
-  #endRound(): void {
-    const failed = this.#failed.length > 0;
-    if (!failed) {
-      this.#rounds = 0;
-      this.#lastError = undefined;
-      this.#busySince = undefined;
-    }
-    if (failed) this.#urgent = true;
-    if (failed || this.#dirty.length > 0) {
-      this.#begin();
-      return;
-    }
-    this.#running = false;
-    for (const resolve of this.#drainWaiters.splice(0)) resolve();
-  }
-
   #onFailedCommit(groups: readonly WriteGroup[], error: unknown): void {
     this.#tell('failed');
     if (this.#lastError === undefined) this.#options.onFailure(error);
@@ -316,6 +287,12 @@ export class GroupCommit {
     for (const { log } of late) log.onCommitFailed(this.#lastError);
   }
 }
+
+/**
+ * setImmediate, not a microtask: an async generator yields its tokens in separate microtasks, and all of them belong into
+ * one commit.
+ */
+const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function groupOf(log: UncommittedLog): WriteGroup {
   const chars = log.backlog;

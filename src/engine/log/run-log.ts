@@ -12,6 +12,7 @@ import {
   type WrittenRow,
 } from '../../core/ports/run-store.ts';
 import { isFinal, isSettled } from '../../core/run-state.ts';
+import type { Run, RunStatus } from '../../schema/run.ts';
 import { withTargets } from '../store/store-calls.ts';
 import type { GroupCommit, UncommittedLog } from './group-commit.ts';
 import type { Readers, Source } from './source.ts';
@@ -36,9 +37,20 @@ export type RowChange =
 /**
  * How a log ends in this process; set once. `final`: its final event is appended. `released`: the run is handed back to
  * the store, unfinished. `fenced`: another execution writes to it. `failed`: the store did not commit what was
- * appended.
+ * appended. `rejected`: the store can never take one of the writes, so another attempt would repeat it.
  */
-export type LogOutcome = 'final' | 'released' | 'fenced' | 'failed';
+type LogOutcome = 'final' | 'released' | 'fenced' | 'failed' | 'rejected';
+
+/** What a run event changes in the row. */
+export const changeOf = (
+  { status, finished_at, await_request }: Run,
+  now: string,
+): Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'> => ({
+  status,
+  status_at: finished_at ?? now,
+  finished_at: finished_at ?? null,
+  due: await_request?.expires_at ?? null,
+});
 
 interface Waiter {
   resolve(): void;
@@ -53,6 +65,8 @@ const burst = 4 * 1024;
 /** Stands for any empty list: `append` replaces it. */
 const none: never[] = [];
 
+const ignoreStatus = (): void => {};
+
 /**
  * The log of one live run. The execution appends events; readers hold cursors and are woken when more is durable.
  * Readers that keep up read from the tail, all others from the store. Only the tail and the pending events cost memory.
@@ -61,7 +75,7 @@ const none: never[] = [];
 export class RunLog implements UncommittedLog, Source {
   readonly #commits: GroupCommit;
   #closeListeners: Callback[] = none;
-  #statusListeners: Callback[] = none;
+  #onStatus: (before: RunStatus) => void = ignoreStatus;
   /** The row after everything appended. Changed in place, because a copy for each token would be slow. */
   readonly #row: Mutable<RunRow>;
   /** The row of the last sealed write. */
@@ -70,9 +84,7 @@ export class RunLog implements UncommittedLog, Source {
   #final: boolean;
   #pending: PendingWrite[] = none;
   #pendingChars = 0;
-  #inFlight: Write[] = none;
-  /** Writes that are committed once more, before the pending ones. */
-  #toRecommit: Write[] = none;
+  #inFlight: PendingWrite[] = none;
   #flushWaiters: Waiter[] = none;
   #inFlightWaiters: Waiter[] = none;
   readonly #tail = new Tail();
@@ -80,7 +92,6 @@ export class RunLog implements UncommittedLog, Source {
   #changed = true;
   #outcome: LogOutcome | undefined;
   #failure: Error | undefined;
-  #rejected = false;
 
   /**
    * Continues the log after `row.last`. With `input`, the first write creates the run;
@@ -130,7 +141,7 @@ export class RunLog implements UncommittedLog, Source {
 
   /** Whether the store has all of it, and that the run was handed back. */
   get isReleased(): boolean {
-    return this.#outcome === 'released' && this.#inFlight.length + this.#pending.length + this.#toRecommit.length === 0;
+    return this.#outcome === 'released' && this.#inFlight.length + this.#pending.length === 0;
   }
 
   /** Undefined once readers have to look for the run in the store. */
@@ -138,14 +149,9 @@ export class RunLog implements UncommittedLog, Source {
     return this.#outcome === undefined || this.#outcome === 'final' ? this.#tail : undefined;
   }
 
-  /** The error of a log that is `fenced` or `failed`. */
+  /** The error of a log that is `fenced`, `failed` or `rejected`. */
   get failure(): Error | undefined {
     return this.#failure;
-  }
-
-  /** Whether the log failed because the store can never take one of its writes: another attempt would repeat it. */
-  get rejected(): boolean {
-    return this.#rejected;
   }
 
   /** Characters of events and journal that are appended and not yet in flight: the measure for backpressure. */
@@ -162,7 +168,7 @@ export class RunLog implements UncommittedLog, Source {
    * Appends the JSON of the next event. `run` has what a run event changes in the row. The caller of an event that is no part
    * of a message also calls `hurry`.
    */
-  append(line: string, run?: Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'>): void {
+  append(line: string, run?: ReturnType<typeof changeOf>): void {
     if (this.#outcome !== undefined) return;
     const draft = this.#openWrite(line.length);
     const row = this.#row;
@@ -173,6 +179,7 @@ export class RunLog implements UncommittedLog, Source {
     this.#pendingChars += line.length;
     if (draft.chars > burst) this.#commits.hurry();
     if (run === undefined) return;
+    const before = row.status;
     this.#commits.hurry();
     this.#changed = true;
     row.snapshot = row.last;
@@ -182,7 +189,7 @@ export class RunLog implements UncommittedLog, Source {
     row.due = run.due;
     draft.complete = isSettled(run.status);
     if (isFinal(run.status)) this.#outcome = 'final';
-    callAll(this.#statusListeners);
+    this.#onStatus(before);
   }
 
   /**
@@ -192,13 +199,14 @@ export class RunLog implements UncommittedLog, Source {
   change(row: RowChange): void {
     if (this.#outcome !== undefined) return;
     const isStatus = 'status' in row;
+    const before = this.#row.status;
     if (isStatus || 'parked' in row) this.#raiseEpoch();
     else this.#openWrite();
     this.#changed = true;
     this.#commits.hurry();
     // A run that is no longer awaiting has no due time.
     Object.assign(this.#row, row, isStatus && { due: null });
-    callAll(this.#statusListeners);
+    this.#onStatus(before);
   }
 
   /**
@@ -243,13 +251,15 @@ export class RunLog implements UncommittedLog, Source {
    */
   flushed(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    if (this.#pending.length + this.#inFlight.length + this.#toRecommit.length === 0) return Promise.resolve();
+    if (this.#pending.length + this.#inFlight.length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const waiter = { resolve, reject };
-      const isPending = this.#pending.length + this.#toRecommit.length > 0;
-      if (isPending) this.#commits.hurry();
-      if (isPending) this.#flushWaiters = append(this.#flushWaiters, waiter);
-      else this.#inFlightWaiters = append(this.#inFlightWaiters, waiter);
+      if (this.#pending.length === 0) {
+        this.#inFlightWaiters = append(this.#inFlightWaiters, waiter);
+      } else {
+        this.#flushWaiters = append(this.#flushWaiters, waiter);
+        this.#commits.hurry();
+      }
     });
   }
 
@@ -259,9 +269,9 @@ export class RunLog implements UncommittedLog, Source {
     else this.#closeListeners = append(this.#closeListeners, callback);
   }
 
-  /** Calls back whenever the run's status changes, before the change is durable. */
-  onStatusChange(callback: Callback): void {
-    this.#statusListeners = append(this.#statusListeners, callback);
+  /** Sets what is called whenever the row has changed, before the change is durable, with the status before. */
+  onStatusChange(callback: (before: RunStatus) => void): void {
+    this.#onStatus = callback;
   }
 
   batchInMemory(id: number): Batch | undefined {
@@ -270,8 +280,7 @@ export class RunLog implements UncommittedLog, Source {
 
   takePending(): Write[] {
     this.#seal();
-    this.#inFlight = this.#toRecommit.length > 0 ? [...this.#toRecommit, ...this.#pending] : this.#pending;
-    this.#toRecommit = none;
+    this.#inFlight = this.#pending;
     this.#pending = none;
     this.#pendingChars = 0;
     this.#inFlightWaiters = this.#flushWaiters;
@@ -302,10 +311,8 @@ export class RunLog implements UncommittedLog, Source {
   }
 
   /** Ends the log: the store did not commit its writes within `storeTimeout`, or never can. */
-  onCommitFailed(cause: unknown): void {
-    const failure = fail('store_failed');
-    failure.cause = cause;
-    this.#endWithFailure('failed', failure);
+  onCommitFailed(cause: unknown, outcome: 'failed' | 'rejected' = 'failed'): void {
+    this.#endWithFailure(outcome, Object.assign(fail('store_failed'), { cause }));
   }
 
   /** Ends the log: another execution has the run now. Readers look for it in the store. */
@@ -313,12 +320,10 @@ export class RunLog implements UncommittedLog, Source {
     this.#endWithFailure('fenced', failure);
   }
 
-  #onRefused(outcome: Outcome, refused: readonly Write[]): void {
+  #onRefused(outcome: Outcome, refused: readonly PendingWrite[]): void {
     const [first, ...rest] = refused;
-    if (typeof outcome === 'object' && 'rejected' in outcome) {
-      this.#rejected = true;
-      this.onCommitFailed(outcome.rejected);
-    } else if (typeof outcome === 'object') this.#retarget(outcome, refused);
+    if (typeof outcome === 'object' && 'rejected' in outcome) this.onCommitFailed(outcome.rejected, 'rejected');
+    else if (typeof outcome === 'object') this.#retarget(outcome, refused);
     // An earlier request of this run has used the reply's key and keeps it. The run goes on.
     else if (outcome === 'key_used' && first !== undefined && first.expect > 0) {
       const { key: _, ...keyless } = first;
@@ -327,27 +332,27 @@ export class RunLog implements UncommittedLog, Source {
     else this.fence();
   }
 
-  #retarget(changed: TargetsChanged, refused: readonly Write[]): void {
+  #retarget(changed: TargetsChanged, refused: readonly PendingWrite[]): void {
     this.#row.targets = changed.targets;
     this.#changed = true;
     this.#commitAgain(refused.map((write) => withTargets(write, changed)));
   }
 
-  #commitAgain(writes: Write[]): void {
-    this.#toRecommit = writes;
+  /** The writes come before the pending ones, and as they are: nothing is added to them. */
+  #commitAgain(writes: PendingWrite[]): void {
+    if (this.#pending.length === 0) this.#commits.schedule(this);
+    this.#pending = [...writes.map((write) => ({ ...write, complete: true })), ...this.#pending];
     this.#inFlight = none;
     this.#flushWaiters = [...this.#inFlightWaiters.splice(0), ...this.#flushWaiters];
-    if (this.#pending.length === 0) this.#commits.schedule(this);
     this.#commits.hurry();
     this.#tail.wake();
   }
 
-  #endWithFailure(outcome: 'fenced' | 'failed', failure: Error): void {
+  #endWithFailure(outcome: 'fenced' | 'failed' | 'rejected', failure: Error): void {
     if (this.#failure !== undefined) return;
     this.#outcome = outcome;
     this.#failure = failure;
     this.#inFlight = none;
-    this.#toRecommit = none;
     this.#pending = none;
     this.#pendingChars = 0;
     for (const waiter of [...this.#inFlightWaiters.splice(0), ...this.#flushWaiters.splice(0)]) waiter.reject(failure);
@@ -359,7 +364,7 @@ export class RunLog implements UncommittedLog, Source {
   #callCloseListeners(): void {
     const listeners = this.#closeListeners;
     this.#closeListeners = none;
-    callAll(listeners);
+    for (const listener of listeners) listener();
   }
 
   // The run makes progress: recovery attempts count from zero.
@@ -374,7 +379,8 @@ export class RunLog implements UncommittedLog, Source {
     const { epoch } = this.#row;
     const current = this.#pending.at(-1);
     // The first write, which creates the run or takes it over, is not in the store yet.
-    if (current !== undefined && current.lines.length === 0 && (current.input ?? current.from) !== undefined) return;
+    const isFirst = current?.lines.length === 0 && (current.input ?? current.from) !== undefined;
+    if (isFirst && current.complete !== true) return;
     if (current !== undefined) current.complete = true;
     const draft = this.#openWrite();
     draft.from = epoch;
@@ -393,7 +399,7 @@ export class RunLog implements UncommittedLog, Source {
     this.#seal();
     const draft: PendingWrite = { row: this.#row, expect: this.#row.last, lines: none, grown: false, chars: 0 };
     this.#pending = append(this.#pending, draft);
-    if (this.#pending.length === 1 && this.#toRecommit.length === 0) this.#commits.schedule(this);
+    if (this.#pending.length === 1) this.#commits.schedule(this);
     return draft;
   }
 
@@ -406,10 +412,6 @@ export class RunLog implements UncommittedLog, Source {
     draft.grown = !this.#changed && draft.lines.length > 0;
     this.#changed = false;
   }
-}
-
-function callAll(callbacks: readonly Callback[]): void {
-  for (const callback of callbacks) callback();
 }
 
 /**

@@ -5,6 +5,7 @@ import type { RunNotification, RunRow } from '../../core/ports/run-store.ts';
 import type { Store } from '../../core/ports/store.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { within } from '../../core/timing.ts';
+import type { RunStatus } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
@@ -16,6 +17,7 @@ import type { RunLog } from '../log/run-log.ts';
 import { type RunFinder, type Source, storedSource } from '../log/source.ts';
 import { foldStored, parkedOf } from '../log/stored-run.ts';
 import type { Followed } from '../store/followed.ts';
+import { orUnavailable } from '../store/store-calls.ts';
 import type { RunTest } from '../store/visible-runs.ts';
 
 /** What is known of a write; `changed` only of a notification. */
@@ -30,8 +32,8 @@ export interface ActiveRunsOptions {
 }
 
 export interface ActiveRunsEvents {
-  /** An execution works, or awaits. */
-  status: [Execution];
+  /** An execution begins to await. */
+  awaits: [Execution];
   /** A run has ended in this process. */
   final: [Execution];
   /** An execution has left memory, final or not. */
@@ -52,8 +54,7 @@ export class ActiveRuns implements RunFinder {
   readonly events = new EventEmitter<ActiveRunsEvents>();
   readonly #pages: PageCache;
   readonly #executions = new BoxedMap<Execution>();
-  /** The executions that work, and do not await. They are only counted. */
-  readonly #working = new BoxedMap<Execution>();
+  #awaiting = 0;
   readonly #changes = new EventEmitter<Record<string, []>>();
   #listenerCount = 0;
   #state: 'open' | 'stopping' | 'stopped' = 'open';
@@ -76,12 +77,12 @@ export class ActiveRuns implements RunFinder {
 
   /** The number of runs that work, and do not await. */
   get working(): number {
-    return this.#working.size;
+    return this.#executions.size - this.#awaiting;
   }
 
   /** The number of runs that await. */
   get awaiting(): number {
-    return this.#executions.size - this.#working.size;
+    return this.#awaiting;
   }
 
   /**
@@ -183,11 +184,12 @@ export class ActiveRuns implements RunFinder {
 
   /**
    * Waits until everything that an execution has appended is durable. Returns false where its log was fenced or failed
-   * meanwhile, so that the run has to be read from the store. @throws RivuletError `store_unavailable`
+   * meanwhile, so that the run has to be read from the store.
+   * @throws RivuletError `store_unavailable`; what was appended may still become durable later
    */
   async whenDurable({ log }: Execution): Promise<boolean> {
     try {
-      await this.#commits.of(log.run_id).whenDurable(log);
+      await orUnavailable(log.flushed(), this.#options.limits.requestTimeout);
       return true;
     } catch (error) {
       if (log.readers !== undefined) throw error;
@@ -235,8 +237,8 @@ export class ActiveRuns implements RunFinder {
     const { log } = execution;
     const { run_id } = log;
     this.#executions.set(run_id, execution);
-    this.#updateStatus(execution);
-    log.onStatusChange(() => this.#updateStatus(execution));
+    if (log.row.status === 'awaiting') this.#onAwaits(execution);
+    log.onStatusChange((before) => this.#onStatusChange(execution, before));
     this.#notify(run_id);
     try {
       await log.flushed();
@@ -289,7 +291,7 @@ export class ActiveRuns implements RunFinder {
     if (failure !== undefined) {
       execution.abandon(failure, outcome === 'fenced' ? () => this.#isOpen(run_id) : execution.durable);
     }
-    if (outcome === 'failed') this.events.emit('failed', execution.log);
+    if (outcome === 'failed' || outcome === 'rejected') this.events.emit('failed', execution.log);
     if (outcome === 'fenced')
       void this.#isOpen(run_id).then((isOpen) => isOpen || this.events.emit('endedElsewhere', execution));
     if (outcome === 'final') this.events.emit('final', execution);
@@ -306,19 +308,23 @@ export class ActiveRuns implements RunFinder {
     }
   }
 
-  #updateStatus(execution: Execution): void {
+  #onStatusChange(execution: Execution, before: RunStatus): void {
     const { run_id, status } = execution.log.row;
-    if (this.#executions.get(run_id) !== execution) return;
-    if (status === 'awaiting') this.#working.delete(run_id);
-    else this.#working.set(run_id, execution);
-    this.events.emit('status', execution);
+    if (status === before || this.#executions.get(run_id) !== execution) return;
+    if (before === 'awaiting') this.#awaiting -= 1;
+    if (status === 'awaiting') this.#onAwaits(execution);
+  }
+
+  #onAwaits(execution: Execution): void {
+    this.#awaiting += 1;
+    this.events.emit('awaits', execution);
   }
 
   #remove(execution: Execution): void {
-    const { run_id } = execution.log;
+    const { run_id, row } = execution.log;
     if (this.#executions.get(run_id) !== execution) return;
     this.#executions.delete(run_id);
-    this.#working.delete(run_id);
+    if (row.status === 'awaiting') this.#awaiting -= 1;
     this.events.emit('removed', execution);
   }
 

@@ -9,7 +9,7 @@ import { isFinal } from '../../core/run-state.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import { type JournalEntry, journalOf } from '../log/journal.ts';
-import { RunLog } from '../log/run-log.ts';
+import { changeOf, RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import type { HistoryMark } from '../sessions.ts';
 import {
@@ -166,17 +166,6 @@ function write(
   for (const entry of entries) attach(log, entry);
   return run;
 }
-
-/** What a run event changes in the row. */
-const changeOf = (
-  { status, await_request }: Run,
-  now: string,
-): Pick<RunRow, 'status' | 'status_at' | 'finished_at' | 'due'> => ({
-  status,
-  status_at: now,
-  finished_at: null,
-  due: await_request?.expires_at ?? null,
-});
 
 /** Without the time that the source has worked: the new run has its own limit of time. */
 function attach(log: RunLog, entry: JournalEntry | undefined): void {

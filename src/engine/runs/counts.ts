@@ -76,12 +76,12 @@ export interface EngineLoad {
 /** Takes time in proportion to the runs in memory; makes no call of the store. */
 export function loadOf(commits: GroupCommits, active: ActiveRuns, counts: EngineCounts): EngineLoad {
   const { agents, storeErrors } = counts;
-  let [awaiting, backlog] = [0, 0];
+  const { working, awaiting } = active;
+  let backlog = 0;
   for (const { run, log, parts } of active.all()) {
-    if (run.status === 'awaiting') awaiting += 1;
     backlog += log.backlog;
     const known = agents.get(run.agent_name);
     if (known !== undefined) known.parts += parts;
   }
-  return { working: active.working, awaiting, backlog, failing: commits.failing, storeErrors, agents };
+  return { working, awaiting, backlog, failing: commits.failing, storeErrors, agents };
 }

@@ -15,7 +15,7 @@ import type { SessionInput } from '../../schema/session.ts';
 import type { Place } from '../dispatch/dispatcher.ts';
 import { Execution } from '../execution/execution.ts';
 import { newIdBeside, newIdWhere, passId } from '../ids.ts';
-import { RunLog } from '../log/run-log.ts';
+import { changeOf, RunLog } from '../log/run-log.ts';
 import { pages } from '../store/pages.ts';
 import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store/store-calls.ts';
 import { cancelAll, cancelRun } from './cancel.ts';
@@ -209,8 +209,9 @@ function writeRun(services: RunServices, plan: Plan, { queued, when }: Admission
     const run = runInside(execution.recordCreation());
     return { row, run, durable: active.add(execution) };
   }
-  const line = encode({ type: 'run.created', run: newRun(row) });
-  log.append(line, { status: 'created', status_at: now, finished_at: null, due: null });
+  const created = newRun(row);
+  const line = encode({ type: 'run.created', run: created });
+  log.append(line, changeOf(created, now));
   return { row, run: runInside(line), durable: log.flushed() };
 }
 

@@ -44,7 +44,7 @@ export class Executor {
     const { active, dispatcher } = services;
     active.events.on('failed', (log) => this.#onFailed(log));
     active.events.on('removed', ({ log }) => this.#leaving.get(log.run_id)?.());
-    active.events.on('status', ({ log }) => log.row.status === 'awaiting' && dispatcher.onRest());
+    active.events.on('awaits', () => dispatcher.onRest());
     this.suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) => this.#enter(run_id));
   }
 
@@ -150,9 +150,9 @@ export class Executor {
    * The store failed while this process had the run: `Offers.repeat` offers it when the store is back. Where the store can
    * never take a write of a run that is not durable, the run ends at once: its agent must not begin again.
    */
-  #onFailed({ run_id, rejected, row }: RunLog): void {
+  #onFailed({ run_id, outcome, row }: RunLog): void {
     this.#services.offers.postpone(run_id);
-    if (rejected && row.tier !== 'durable') void this.#endRejected(run_id);
+    if (outcome === 'rejected' && row.tier !== 'durable') void this.#endRejected(run_id);
   }
 
   /** Never rejects: where the store fails, the run is offered again later. */
@@ -184,40 +184,29 @@ export class Executor {
 
   /**
    * Reads the run anew, because an earlier entry may have written to it since it was listed or offered. Where the lease has ended
-   * meanwhile, another node may have taken the run over before it was read.
+   * meanwhile, another node may have taken the run over before it was read. Never rejects: where the store fails, the run is
+   * offered again later.
    */
   async #load(run_id: string): Promise<void> {
-    const { dispatcher } = this.#services;
+    const { store, executions, dispatcher, offers } = this.#services;
+    const since = dispatcher.leasedSince(run_id);
+    let row: RunRow | undefined;
     try {
-      const since = dispatcher.leasedSince(run_id);
-      const row = await this.#services.store.run(run_id);
-      if (since === undefined || since !== dispatcher.leasedSince(run_id)) return this.#services.offers.forget(run_id);
-      if (row !== undefined && !isFinal(row.status)) await this.#tryToEnter(row);
-      else this.#services.offers.forget(run_id);
-    } catch (error) {
-      this.#services.executions.logFor(run_id).warn(`could not be loaded; will retry: ${String(error)}`);
-      this.#services.offers.postpone(run_id);
-    }
-  }
-
-  /** Never rejects: where the store fails, the run is offered again later. */
-  async #tryToEnter(row: RunRow): Promise<void> {
-    const { executions, dispatcher, offers } = this.#services;
-    try {
-      const orphan = offers.isPostponed(row.run_id);
-      await this.#reEnter(row, orphan);
-      offers.forget(row.run_id);
+      row = await store.run(run_id);
+      if (since === undefined || since !== dispatcher.leasedSince(run_id)) return offers.forget(run_id);
+      if (row !== undefined && !isFinal(row.status)) await this.#reEnter(row, offers.isPostponed(run_id));
+      offers.forget(run_id);
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
       // The run was written to meanwhile. On shared stores another execution has it, or it is offered when its lease ends.
-      if (kind === 'conflict') return dispatcher.shared ? offers.forget(row.run_id) : offers.postpone(row.run_id);
-      if (kind === 'store_unavailable' || kind === 'store_failed') {
-        executions.logFor(row.run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
-        return offers.postpone(row.run_id);
+      if (kind === 'conflict') return dispatcher.shared ? offers.forget(run_id) : offers.postpone(run_id);
+      if (row === undefined || kind === 'store_unavailable' || kind === 'store_failed') {
+        executions.logFor(run_id).warn(`could not be re-entered; will retry: ${String(error)}`);
+        return offers.postpone(run_id);
       }
       // One run that cannot be read must not stop the others.
-      executions.logFor(row.run_id).error(`could not be re-entered: ${String(error)}`);
-      await this.#end(row, errorOf(error)).catch(() => offers.postpone(row.run_id));
+      executions.logFor(run_id).error(`could not be re-entered: ${String(error)}`);
+      await this.#end(row, errorOf(error)).catch(() => offers.postpone(run_id));
     }
   }
 
@@ -300,7 +289,7 @@ async function recoverRun(services: RunServices, row: RunRow, change: Partial<Ru
   try {
     await active.add(execution);
   } catch (error) {
-    if (!log.rejected) throw error;
+    if (log.outcome !== 'rejected') throw error;
     await endStoredRun(services, row, fail('store_failed').toJSON());
     return undefined;
   }

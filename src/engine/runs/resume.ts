@@ -182,7 +182,7 @@ async function resumeHere(
   const after = execution.resume(reply, extras, requested);
   const run = JSON.stringify(execution.run);
   try {
-    await services.commits.of(log.run_id).whenDurable(log);
+    await orUnavailable(log.flushed(), services.executions.limits.requestTimeout);
   } catch (error) {
     // The reply is durable all the same where only a later write was refused.
     if (log.durable <= after) {

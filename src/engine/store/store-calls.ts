@@ -57,7 +57,7 @@ function wrapCalls(store: Store, wrap: (call: () => Promise<unknown>) => Promise
 }
 
 /** A write that was refused for its targets, with those that the run has. */
-export const withTargets = (write: Write, { targets }: TargetsChanged): Write => ({
+export const withTargets = <W extends Write>(write: W, { targets }: TargetsChanged): W => ({
   ...write,
   row: { ...write.row, targets },
 });
