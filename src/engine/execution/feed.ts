@@ -2,7 +2,6 @@ import type { Extras } from '../../core/ports/run-store.ts';
 import { addUsage } from '../../core/usage.ts';
 import type { AwaitResume, RunUsage } from '../../schema/run.ts';
 import type { Delivery, JournalEntry } from '../log/journal.ts';
-import type { LeaseHolder } from './host.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { Replay } from './replay.ts';
@@ -43,6 +42,13 @@ interface QueuedDelivery {
   isJournaled?: Promise<boolean>;
   /** Settles that. */
   onLeft?: (isJournaled: boolean) => void;
+}
+
+/** See `Dispatcher`. */
+export interface LeaseHolder {
+  readonly node: string | undefined;
+  leasedSince(run_id: string): number | undefined;
+  whenRenewed(): Promise<void>;
 }
 
 interface FeedHost {

@@ -10,7 +10,7 @@ import type { Registry } from '../agents/registry.ts';
 import type { Limits } from '../limits.ts';
 import type { Sessions } from '../sessions.ts';
 import { Diagnostics } from './diagnostics.ts';
-import type { Feed } from './feed.ts';
+import type { Feed, LeaseHolder } from './feed.ts';
 import type { SourceHooks } from './from-agent.ts';
 import type { Unstarted } from './lazy.ts';
 import type { PendingWork } from './pending-work.ts';
@@ -21,13 +21,6 @@ import type { Scope } from './scope.ts';
 import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
 import type { TokenServices } from './tokens.ts';
-
-/** See `Dispatcher`. */
-export interface LeaseHolder {
-  readonly node: string | undefined;
-  leasedSince(run_id: string): number | undefined;
-  whenRenewed(): Promise<void>;
-}
 
 /** The parts of an engine that all of its executions share. */
 export interface ExecutionServices extends TokenServices {
