@@ -8,6 +8,7 @@ import type {
   RunNotification,
   RunRow,
   SharedColumn,
+  SharedValue,
   Watch,
   Write,
 } from '../../core/ports/run-store.ts';
@@ -198,12 +199,7 @@ export class RedisClusterStore implements Store {
     return this.#parts.with(run_id).journal(run_id);
   }
 
-  async compareAndSet(
-    run_id: string,
-    column: SharedColumn,
-    before: string | null,
-    after: string | null,
-  ): Promise<boolean> {
+  async compareAndSet(run_id: string, column: SharedColumn, before: SharedValue, after: SharedValue): Promise<boolean> {
     return this.#parts.with(run_id).compareAndSet(run_id, column, before, after);
   }
 

@@ -8,6 +8,7 @@ import {
   type RunNotification,
   type RunRow,
   type SharedColumn,
+  type SharedValue,
   sharedColumns,
   type TargetsChanged,
   type Watch,
@@ -187,12 +188,7 @@ export class RedisStore extends Keyspace implements Store {
     return text === null ? undefined : JSON.parse(text);
   }
 
-  async compareAndSet(
-    run_id: string,
-    column: SharedColumn,
-    before: string | null,
-    after: string | null,
-  ): Promise<boolean> {
+  async compareAndSet(run_id: string, column: SharedColumn, before: SharedValue, after: SharedValue): Promise<boolean> {
     return (await this.redis.rivuletCompareAndSet(...this.keys, run_id, column, before ?? '', after ?? '')) === 1;
   }
 
