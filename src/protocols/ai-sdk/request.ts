@@ -6,6 +6,7 @@ import { compile, open } from '../../core/validate.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
 import { MessageInput } from '../../schema/message.ts';
 import type { AwaitResumeInput } from '../../schema/run.ts';
+import { clientTool } from '../part-kinds.ts';
 import { runIdIn } from '../run-place.ts';
 import { awaitTool, callIdOf } from './projection.ts';
 import { partsOf, type UIPart } from './ui-parts.ts';
@@ -126,17 +127,9 @@ const textIn = (parts: readonly UIPart[]): string =>
 /** Tools as assistant-ui sends them: by name. Others are left out. */
 function toolsIn(tools: unknown): ClientTool[] {
   if (!isObject(tools)) return [];
-  return Object.entries(tools).flatMap(([name, tool]) => {
-    if (name === '' || !isObject(tool)) return [];
-    const { description, parameters } = tool;
-    return [
-      {
-        name,
-        ...(typeof description === 'string' && { description }),
-        ...(isObject(parameters) && { parameters }),
-      },
-    ];
-  });
+  return Object.entries(tools).flatMap(([name, tool]) =>
+    name === '' || !isObject(tool) ? [] : [clientTool(name, tool)],
+  );
 }
 
 /**
