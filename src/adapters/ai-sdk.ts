@@ -17,7 +17,7 @@ import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts'
 import { askApproval, unknownOutcome } from '../core/approval.ts';
 import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { citation, trajectory } from '../core/parts.ts';
+import { citation, endOfMessage, trajectory } from '../core/parts.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
 import { type Asked, ModelCalls, prepared, resultOf, settingsOf, usageIn } from './ai-sdk-model.ts';
 import {
@@ -39,7 +39,6 @@ import {
   contentsSaid,
   conversation,
   cutOffFrom,
-  endOfMessage,
   noResult,
   notExecuted,
   toolBegun,

@@ -1,27 +1,17 @@
 import { Buffer } from 'node:buffer';
 import { concatWith, type Observable, toArray } from 'rxjs';
-import type { AgentContext, AgentOutput } from '../core/agent.ts';
+import type { AgentContext } from '../core/agent.ts';
 import { type CutOff, cutOffNotes, cutOffOf } from '../core/cut-off.ts';
 import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { textOf, trajectory } from '../core/parts.ts';
 import type { Said } from '../core/said.ts';
-import type { FinishReason, Message, MessagePart } from '../schema/message.ts';
+import type { Message, MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
 
 /** The messages of the session's history, and then the run's input. */
 export const conversation = (input: readonly Message[], { session }: AgentContext): Observable<Message[]> =>
   session.history.pipe(concatWith(input), toArray());
-
-/**
- * Completes the open message, so that the library's next message is not joined with it. `finish_reason`: why the message is not
- * whole; `interrupted` where a crash cut it off, and the next message repeats it.
- */
-export const endOfMessage = (finish_reason?: FinishReason): AgentOutput => ({
-  role: 'agent',
-  parts: [],
-  ...(finish_reason && { finish_reason }),
-});
 
 /** A part's content as libraries take it: text, or a file by its bytes or its address. */
 export type Content =

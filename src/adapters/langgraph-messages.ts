@@ -1,6 +1,6 @@
 import type { CutOff } from '../core/cut-off.ts';
 import { isObject, parsed, readJson } from '../core/json.ts';
-import { citation, trajectory } from '../core/parts.ts';
+import { citationFrom, trajectory } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
 import { brokenOff, cutOffFrom, toolBegun, toolEnded, toolFailed, usageOf } from './conversation.ts';
@@ -321,14 +321,6 @@ function partsOfBlock(block: Block): MessagePart[] {
 
 function citationOf(annotation: unknown): MessagePart[] {
   if (!isObject(annotation) || annotation.type !== 'citation') return [];
-  const { url, title, startIndex, endIndex, citedText } = annotation;
-  return [
-    citation({
-      ...(typeof url === 'string' && { url }),
-      ...(typeof title === 'string' && { title }),
-      ...(typeof citedText === 'string' && { description: citedText }),
-      ...(typeof startIndex === 'number' && { start_index: startIndex }),
-      ...(typeof endIndex === 'number' && { end_index: endIndex }),
-    }),
-  ];
+  const { url, title, startIndex: start_index, endIndex: end_index, citedText: description } = annotation;
+  return [citationFrom({ url, title, start_index, end_index, description })];
 }

@@ -4,10 +4,10 @@ import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts'
 import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { modelMessages, modelTools } from '../core/model-messages.ts';
-import { json } from '../core/parts.ts';
+import { endOfMessage, json } from '../core/parts.ts';
 import { replyValue } from '../core/reply.ts';
 import type { Message } from '../schema/message.ts';
-import { contentsOf, conversation, endOfMessage, noResult, urlOf } from './conversation.ts';
+import { contentsOf, conversation, noResult, urlOf } from './conversation.ts';
 import {
   type GraphMessage,
   type Interrupt,

@@ -2,11 +2,11 @@ import type { AgentInputItem } from '@openai/agents';
 import type { AgentOutput } from '../core/agent.ts';
 import type { CutOff } from '../core/cut-off.ts';
 import { isObject, parsed } from '../core/json.ts';
-import { citation, trajectory } from '../core/parts.ts';
+import { citationFrom, endOfMessage, trajectory } from '../core/parts.ts';
 import { goOn } from '../core/said.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { endOfMessage, notExecuted, toolBegun, toolEnded, toolFailed, toolStep } from './conversation.ts';
+import { notExecuted, toolBegun, toolEnded, toolFailed, toolStep } from './conversation.ts';
 
 interface Approval {
   readonly name: string;
@@ -186,12 +186,6 @@ function imagePart(image: string): MessagePart {
 function citationOf(annotation: unknown, from: number): MessagePart[] {
   if (!isObject(annotation) || typeof annotation.url !== 'string') return [];
   const { url, title, start_index, end_index } = annotation;
-  return [
-    citation({
-      url,
-      ...(typeof title === 'string' && { title }),
-      ...(typeof start_index === 'number' && { start_index: from + start_index }),
-      ...(typeof end_index === 'number' && { end_index: from + end_index }),
-    }),
-  ];
+  const placed = (index: unknown): unknown => (typeof index === 'number' ? from + index : undefined);
+  return [citationFrom({ url, title, start_index: placed(start_index), end_index: placed(end_index) })];
 }

@@ -1,5 +1,11 @@
 import type { GenericEvent } from '../schema/event.ts';
-import type { CitationMetadata, MessageInput, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
+import type {
+  CitationMetadata,
+  FinishReason,
+  MessageInput,
+  MessagePart,
+  TrajectoryMetadata,
+} from '../schema/message.ts';
 import type { AwaitRequest } from '../schema/run.ts';
 import type { AgentOutput } from './agent.ts';
 import { isObject } from './json.ts';
@@ -10,6 +16,22 @@ export const citation = (source: Omit<CitationMetadata, 'kind'>): MessagePart =>
   content_type: 'text/plain',
   metadata: { ...source, kind: 'citation' },
 });
+
+const citationFields = [
+  ['start_index', 'number'],
+  ['end_index', 'number'],
+  ['url', 'string'],
+  ['title', 'string'],
+  ['description', 'string'],
+] as const;
+
+/** A citation from what a library or another server says of a source. Fields of another type are left out. */
+export const citationFrom = (given: Readonly<Record<string, unknown>>): MessagePart =>
+  citation(
+    Object.fromEntries(
+      citationFields.filter(([name, type]) => typeof given[name] === type).map(([name]) => [name, given[name]]),
+    ),
+  );
 
 /** Shows a step that the agent took, such as a tool call, beside the answer. */
 export const trajectory = (step: Omit<TrajectoryMetadata, 'kind'>): MessagePart => ({
@@ -33,6 +55,16 @@ export const json = (value: unknown, name?: string): MessagePart => ({
   ...(name !== undefined && { name }),
   content_type: 'application/json',
   content: JSON.stringify(value),
+});
+
+/**
+ * Completes the open message, so that what follows is not joined with it. `finish_reason`: why the message is not whole;
+ * `interrupted` where a crash cut it off, and the next message repeats it.
+ */
+export const endOfMessage = (finish_reason?: FinishReason): AgentOutput => ({
+  role: 'agent',
+  parts: [],
+  ...(finish_reason && { finish_reason }),
 });
 
 /** How far the work is: an event that readers see while the run goes on. It is no part of the answer. */

@@ -1,7 +1,18 @@
-import { KindGuard, type Static, type TObject, type TSchema, type TString } from '@sinclair/typebox';
+import {
+  KindGuard,
+  type Static,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TString,
+  Type,
+} from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
 import { fail } from './errors.ts';
 import { cut, isObject } from './json.ts';
+
+/** An object that may have other fields as well: the next version of a protocol has more of them. */
+export const open = <Fields extends TProperties>(fields: Fields) => Type.Object(fields, { additionalProperties: true });
 
 /** Checks a value and returns it typed. A null of an optional field counts as absent, and is dropped. */
 export type Validator<T> = (value: unknown) => T;

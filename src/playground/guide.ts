@@ -1,3 +1,4 @@
+import { once } from '../core/once.ts';
 import { type Found, find, loadIndex, type Piece } from './guide/search.ts';
 
 /** The element; the template of the pages has each of them once. */
@@ -13,16 +14,7 @@ const results = part('.results', HTMLElement);
 const status = part('.results [role="status"]', HTMLElement);
 const list = part('.results ul', HTMLUListElement);
 
-let index: ReturnType<typeof loadIndex> | undefined;
-
-/** Loads the index once; a failed load is repeated. */
-function loaded(): ReturnType<typeof loadIndex> {
-  index ??= loadIndex(search.dataset.index ?? '').catch((error: unknown) => {
-    index = undefined;
-    throw error;
-  });
-  return index;
-}
+const loaded = once(() => loadIndex(search.dataset.index ?? ''));
 
 // The index is loaded before the first letter is typed.
 box.addEventListener('focus', () => void loaded().catch(() => {}));

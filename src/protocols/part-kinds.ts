@@ -1,6 +1,7 @@
 import { isObject } from '../core/json.ts';
 import { isProse } from '../core/media-types.ts';
 import { textOf } from '../core/parts.ts';
+import type { ClientTool } from '../core/request.ts';
 import { checkJsonSize } from '../http/limits/json-size.ts';
 import type { CitationMetadata, MessagePart, TrajectoryMetadata } from '../schema/message.ts';
 import type { AwaitRequest } from '../schema/run.ts';
@@ -66,3 +67,13 @@ export function objectIn(text: string): Record<string, unknown> | undefined {
   const value = jsonIn(text)?.value;
   return isObject(value) ? value : undefined;
 }
+
+/** A tool that a client offers to run. A description or parameters of another type are left out. */
+export const clientTool = (
+  name: string,
+  { description, parameters }: Readonly<Record<string, unknown>>,
+): ClientTool => ({
+  name,
+  ...(typeof description === 'string' && { description }),
+  ...(isObject(parameters) && { parameters }),
+});

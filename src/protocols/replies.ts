@@ -3,6 +3,7 @@ import { cut } from '../core/json.ts';
 import type { Access } from '../engine/access.ts';
 import type { RunHeaders } from '../schema/api.ts';
 import type { ErrorBody } from '../schema/error.ts';
+import type { Run } from '../schema/run.ts';
 
 /** Errors that mean that a run does not await this reply any more, or has ended. */
 const passed = new Set<string>(['not_awaiting', 'question_mismatch', 'already_final']);
@@ -40,6 +41,11 @@ export function reusedId(error: unknown, headers: RunHeaders, field: string, adv
   const isReused = error instanceof RivuletError && error.kind === 'idempotency_key_reused';
   return isReused && headers['idempotency-key'] === undefined ? fail('validation_failed', field, advice) : error;
 }
+
+/** The error of a failed run. */
+export const errorOf = ({
+  error = { code: 'server_error', message: 'The run failed.' },
+}: Pick<Run, 'error'>): ErrorBody => error;
 
 /** The code of a failed run: its agent's own, where it has one. */
 export const codeOf = ({ code, data }: ErrorBody): string => (typeof data?.code === 'string' ? data.code : code);

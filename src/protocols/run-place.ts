@@ -1,4 +1,5 @@
-import { uuidPattern } from '../schema/formats.ts';
+import { fail } from '../core/errors.ts';
+import { isUuid, uuidPattern } from '../schema/formats.ts';
 
 // Ids that clients of other protocols hold. They are functions of a run and a number, such as that of an event: all nodes
 // agree on them, and nothing is stored for them.
@@ -15,4 +16,10 @@ export function runPlaceIds(prefix: string, separator: string) {
       return run_id === undefined ? undefined : { run_id, n: n === undefined ? undefined : Number(n) };
     },
   };
+}
+
+/** The run that an id names: one that is no UUID is that of no run. @throws RivuletError `run_unknown` */
+export function runIdIn(id: string): string {
+  if (!isUuid(id)) throw fail('run_unknown', id.slice(0, 100));
+  return id.toLowerCase();
 }

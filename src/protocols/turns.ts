@@ -39,6 +39,13 @@ export async function outlineOf(own: Access, run_id: string, seen = 0): Promise<
   return { changes, last };
 }
 
+/** The end of a log as it is now: the number of its last event, and whether that is the final one. @throws as `outlineOf` */
+export async function endOf(own: Access, run_id: string, after = 0): Promise<{ last: number; final: boolean }> {
+  const log = await own.openCursor(run_id, { after, until: 'now', keeps: false });
+  log.close();
+  return { last: after + log.behind, final: log.final };
+}
+
 /** The event with a number; undefined where there is none yet. @throws RivuletError as `outlineOf`, `cursor_invalid` */
 export async function eventAt(own: Access, run_id: string, n: number): Promise<Event | undefined> {
   for await (const { lines } of await own.stream(run_id, { after: n - 1, until: 'now' })) {

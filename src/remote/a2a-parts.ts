@@ -2,7 +2,7 @@ import { Buffer, isUtf8 } from 'node:buffer';
 import type { Message as A2aMessage, Part } from '@a2a-js/sdk';
 import { isObject, parsed } from '../core/json.ts';
 import { isJsonType, isTextType } from '../core/media-types.ts';
-import { citation, json, textOf, trajectory } from '../core/parts.ts';
+import { citationFrom, json, textOf, trajectory } from '../core/parts.ts';
 import { extension } from '../schema/a2a-extension.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { GenericEvent } from '../schema/event.ts';
@@ -104,14 +104,7 @@ export function questionIn(metadata: Metadata): Partial<AwaitRequest> {
 function citationIn(metadata: Metadata): MessagePart['metadata'] {
   const found = under(metadata, 'citation');
   if (found === undefined) return undefined;
-  const { startIndex, endIndex, url, title, description } = found;
-  return citation({
-    ...(typeof startIndex === 'number' && { start_index: startIndex }),
-    ...(typeof endIndex === 'number' && { end_index: endIndex }),
-    ...(typeof url === 'string' && { url }),
-    ...(typeof title === 'string' && { title }),
-    ...(typeof description === 'string' && { description }),
-  }).metadata;
+  return citationFrom({ ...found, start_index: found.startIndex, end_index: found.endIndex }).metadata;
 }
 
 /** A step of the remote agent, or its progress; a step with the text alone on other servers. */

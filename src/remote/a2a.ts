@@ -5,7 +5,7 @@ import { Type } from '@sinclair/typebox';
 import { concatMap, defer, from, lastValueFrom, Observable } from 'rxjs';
 import { type AgentContext, type AgentManifestInput, nameProblem } from '../core/agent.ts';
 import { AgentError, errorOf, fail } from '../core/errors.ts';
-import { compile } from '../core/validate.ts';
+import { compile, open } from '../core/validate.ts';
 import { extension } from '../schema/a2a-extension.ts';
 import type { Message } from '../schema/message.ts';
 import { messageFor } from './a2a-parts.ts';
@@ -38,22 +38,19 @@ export function a2aAgent(connection: Connection, url: string): RemoteAgent {
 }
 
 /** What is read of a card, here and by the SDK, which checks none of it. */
-const Card = Type.Object(
-  {
-    name: Type.String(),
-    description: Type.String(),
-    supportedInterfaces: Type.Array(Type.Object({ url: Type.String(), protocolBinding: Type.String() })),
-    skills: Type.Optional(
-      Type.Array(
-        Type.Object({
-          tags: Type.Optional(Type.Array(Type.String())),
-          examples: Type.Optional(Type.Array(Type.String())),
-        }),
-      ),
+const Card = open({
+  name: Type.String(),
+  description: Type.String(),
+  supportedInterfaces: Type.Array(Type.Object({ url: Type.String(), protocolBinding: Type.String() })),
+  skills: Type.Optional(
+    Type.Array(
+      Type.Object({
+        tags: Type.Optional(Type.Array(Type.String())),
+        examples: Type.Optional(Type.Array(Type.String())),
+      }),
     ),
-  },
-  { additionalProperties: true },
-);
+  ),
+});
 const checkCard = compile(Card, 'card');
 
 /** A page that is no JSON becomes an answer that is no card. */

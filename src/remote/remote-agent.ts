@@ -10,6 +10,7 @@ import {
 } from '../core/agent.ts';
 import { agentErrorOf, errorOf } from '../core/errors.ts';
 import { isPlainText } from '../core/media-types.ts';
+import { endOfMessage } from '../core/parts.ts';
 import { sessionIdFor } from '../engine/ids.ts';
 import type { Message } from '../schema/message.ts';
 import { acpAgent } from './acp.ts';
@@ -78,9 +79,6 @@ function keyOf(url: string, input: readonly Message[], { run_id, agent_name, pat
     .update(JSON.stringify([run_id, url, agent_name, path, said]))
     .digest('hex');
 }
-
-/** Completes the open message, so that the next message of the remote run is not joined with it. */
-const endOfMessage = { role: 'agent', parts: [] } satisfies AgentOutput;
 
 /** One call of a remote agent. */
 class Call {
@@ -155,9 +153,9 @@ class Call {
       case 'part':
         return [isPlainText(piece.part) ? piece.part.content : piece.part];
       case 'end-of-message':
-        return [piece.reason === undefined ? endOfMessage : { ...endOfMessage, finish_reason: piece.reason }];
+        return [endOfMessage(piece.reason)];
       case 'replaced':
-        return [endOfMessage];
+        return [endOfMessage()];
       case 'generic':
         return [piece.event];
       case 'completed':

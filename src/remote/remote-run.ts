@@ -1,9 +1,8 @@
-import { Type } from '@sinclair/typebox';
 import type { Observable } from 'rxjs';
 import type { AgentContext, AgentManifestInput } from '../core/agent.ts';
 import { AgentError, errorOf, fail } from '../core/errors.ts';
 import { partProblem } from '../core/messages.ts';
-import { compile } from '../core/validate.ts';
+import { compile, open } from '../core/validate.ts';
 import { checkSchema } from '../engine/agents/json-schema.ts';
 import type { ErrorBody } from '../schema/error.ts';
 import type { GenericEvent } from '../schema/event.ts';
@@ -69,7 +68,7 @@ export interface RemoteRun {
 }
 
 const { schema, tool, expires_at } = AwaitRequest.properties;
-const Question = Type.Object({ message: MessageInput, schema, tool, expires_at }, { additionalProperties: true });
+const Question = open({ message: MessageInput, schema, tool, expires_at });
 
 const validPart = compile(MessagePartInput, 'part');
 const validQuestion = compile(Question, 'question');

@@ -60,6 +60,7 @@ export interface RunRow {
 /** The columns that any node may change, whichever executes the run. */
 export const sharedColumns = ['targets', 'readers'] as const satisfies readonly (keyof RunRow)[];
 export type SharedColumn = (typeof sharedColumns)[number];
+export type SharedValue = RunRow[SharedColumn];
 
 /** Events that were appended together: `lines[i]` is the JSON of event `first + i`. */
 export interface Batch {
@@ -231,7 +232,7 @@ export interface RunStore {
    * Replaces the targets or the readers of a run, whatever its epoch, last event and status. Returns false, and changes
    * nothing, where they are no longer `before`. No write changes them, except the one that creates the run.
    */
-  compareAndSet(run_id: string, column: SharedColumn, before: string | null, after: string | null): Promise<boolean>;
+  compareAndSet(run_id: string, column: SharedColumn, before: SharedValue, after: SharedValue): Promise<boolean>;
   /**
    * Removes a run with its messages in the session and its deliveries; `sweep` clears its log in steps. Returns false, and
    * changes nothing, if the run is not final.

@@ -60,17 +60,8 @@ export interface SamplePrompt {
 /** Prompts that a card shows. */
 const maxPrompts = 4;
 
-/** The examples of a manifest. A text is also its title. Examples of another form are left out. */
-export function promptsOf({ metadata = {} }: AgentManifest): SamplePrompt[] {
-  const examples: unknown = 'examples' in metadata ? metadata.examples : undefined;
-  if (!Array.isArray(examples)) return [];
-  return examples.flatMap(promptOf).slice(0, maxPrompts);
-}
-
-function promptOf(example: unknown): SamplePrompt[] {
-  if (typeof example === 'string') return [{ title: example, prompt: example }];
-  if (typeof example !== 'object' || example === null || !('prompt' in example)) return [];
-  const { prompt } = example;
-  if (typeof prompt !== 'string') return [];
-  return [{ title: 'title' in example ? String(example.title) : prompt, prompt }];
-}
+/** The examples of a manifest. A text is also its title. */
+export const promptsOf = ({ metadata = {} }: AgentManifest): SamplePrompt[] =>
+  (metadata.examples ?? [])
+    .slice(0, maxPrompts)
+    .map((example) => (typeof example === 'string' ? { title: example, prompt: example } : example));

@@ -1,8 +1,9 @@
 import { signal } from '@preact/signals';
 import { fromEvent, type Subscription } from 'rxjs';
 
-/** The part of the page that a narrow window shows; a wide window shows a conversation with its inspector. */
-export type View = 'agents' | 'chat' | 'inspect' | 'runs' | 'awaiting';
+/** The parts of the page. A narrow window shows one; a wide window shows a conversation with its inspector. */
+const views = ['agents', 'chat', 'inspect', 'runs', 'awaiting'] as const;
+export type View = (typeof views)[number];
 
 /** The state of the page that is in its URL, so that reloads, bookmarks and other tabs restore it. */
 export interface Route {
@@ -18,9 +19,6 @@ export interface Route {
   readonly search?: string | undefined;
 }
 
-const views: readonly string[] = ['agents', 'chat', 'inspect', 'runs', 'awaiting'] satisfies View[];
-const isView = (text: string | null): text is View => text !== null && views.includes(text);
-
 /** The view that is shown: without an agent or a run there is no conversation and nothing to inspect. */
 export const shownView = ({ view, agent, run }: Route): View =>
   (view === 'chat' || view === 'inspect') && agent === undefined && run === undefined ? 'agents' : view;
@@ -30,9 +28,9 @@ const filters = ['ofAgent', 'status', 'search'] as const;
 
 function parseHash(hash: string): Route {
   const values = new URLSearchParams(hash.replace(/^#/, ''));
-  const view = values.get('view');
   const given = [...places, ...filters].map((key) => [key, values.get(key) || undefined] as const);
-  return { view: isView(view) ? view : 'chat', ...Object.fromEntries(given) };
+  const view = views.find((one) => one === values.get('view')) ?? 'chat';
+  return { view, ...Object.fromEntries(given) };
 }
 
 function hashOf(route: Route): string {

@@ -198,3 +198,23 @@ export function Fold({ summary, class: className, isOpen = false, children }: Fo
     </details>
   );
 }
+
+interface FactsProps {
+  readonly facts: readonly (readonly [term: string, fact: string | undefined])[];
+  readonly class?: string;
+}
+
+/** Terms, each with what is known of it. A term without a fact is left out. */
+export const Facts = ({ facts, class: className }: FactsProps) => (
+  <dl class={className}>
+    {facts.map(
+      ([term, fact]) =>
+        fact !== undefined && (
+          <div key={term}>
+            <dt>{term}</dt>
+            <dd>{fact}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+);

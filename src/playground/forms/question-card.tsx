@@ -18,7 +18,7 @@ import { ArtifactView } from '../conversation/artifact.tsx';
 import { contentOf } from '../conversation/content.ts';
 import type { OpenQuestion } from '../conversation/conversation.ts';
 import { MessageBody } from '../conversation/message-view.tsx';
-import { Problems } from '../elements/controls.tsx';
+import { Facts, Problems } from '../elements/controls.tsx';
 import { formatTime } from '../elements/format.ts';
 import { JsonView } from '../elements/json-view.tsx';
 import { useWork } from '../elements/use-work.ts';
@@ -91,16 +91,8 @@ function Values({ value, schema = {} }: { value: unknown; schema: ReplySchema | 
     );
   }
   const titles = new Map(fieldsOf(schema).map(({ name, schema: inner }) => [name, inner.title ?? name]));
-  return (
-    <dl class="values">
-      {Object.entries(value).map(([name, item]) => (
-        <div key={name}>
-          <dt>{titles.get(name) ?? name}</dt>
-          <dd>{shown(item)}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  const facts = Object.entries(value).map(([name, item]) => [titles.get(name) ?? name, shown(item)] as const);
+  return <Facts class="values" facts={facts} />;
 }
 
 function shown(value: unknown): string {

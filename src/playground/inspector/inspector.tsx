@@ -4,7 +4,7 @@ import { filter, startWith, switchMap } from 'rxjs';
 import type { Run } from '../../client/client.ts';
 import { usePlayground } from '../app/playground.ts';
 import type { FollowedRun } from '../conversation/conversation.ts';
-import { CopyButton, StatusBadge } from '../elements/controls.tsx';
+import { CopyButton, Facts, StatusBadge } from '../elements/controls.tsx';
 import { formatDuration, formatNumber } from '../elements/format.ts';
 import { JsonView } from '../elements/json-view.tsx';
 import { EventLog } from './event-log.tsx';
@@ -86,24 +86,17 @@ function ParkedNote({ run_id }: { run_id: string }) {
 function RunFigures({ followed }: { followed: FollowedRun }) {
   const { run, firstTokenAt, tokenCount, rate, eventCount, createdHere, lastEventAt } = followed.record;
   const tokens = run?.usage?.tokens;
-  const figures: readonly (readonly [string, string])[] = [
+  const figures: readonly (readonly [string, string | undefined])[] = [
     ['First part', createdHere && firstTokenAt !== undefined ? formatDuration(firstTokenAt) : '–'],
     ['Parts', formatNumber(tokenCount)],
     ['Parts/s', createdHere && rate !== undefined ? formatNumber(rate) : '–'],
-    ...(tokens === undefined ? [] : [['Tokens', formatNumber(tokens)] as const]),
+    ['Tokens', tokens === undefined ? undefined : formatNumber(tokens)],
     ['Events', formatNumber(eventCount)],
     ['Duration', run === undefined ? '–' : formatDuration(runDuration(run.created_at, run.finished_at, lastEventAt))],
   ];
   return (
     <div class="run-figures stack">
-      <dl class="row">
-        {figures.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts class="row" facts={figures} />
       {createdHere && <PartChart followed={followed} />}
       {!createdHere && run !== undefined && (
         <p class="note">

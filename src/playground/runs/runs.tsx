@@ -1,10 +1,10 @@
 import { useEffect, useId, useMemo } from 'preact/hooks';
-import type { Run, RunStatus } from '../../client/client.ts';
+import type { Run } from '../../client/client.ts';
 import { reasonOf } from '../../client/client-error.ts';
 import { messageOf } from '../../core/json.ts';
 import { textOf } from '../../core/parts.ts';
-import { transitions } from '../../core/run-state.ts';
 import type { RunSummary } from '../../schema/run.ts';
+import { runStatuses } from '../../schema/statuses.ts';
 import { usePlayground } from '../app/playground.ts';
 import type { Route } from '../app/router.ts';
 import { StatusBadge } from '../elements/controls.tsx';
@@ -12,14 +12,11 @@ import { formatAge, formatDuration, formatExact, formatSpan, formatTime } from '
 import { useWork } from '../elements/use-work.ts';
 import { RunList } from './run-list.ts';
 
-const statuses = Object.keys(transitions);
-const isStatus = (text: string | undefined): text is RunStatus => text !== undefined && statuses.includes(text);
-
 /** The runs of the server, newest first, live; the filters are in the address. */
 export function RunsTable() {
   const { client, catalog, router, runChanges } = usePlayground();
   const { ofAgent, status: given, search = '' } = router.route.value;
-  const status = isStatus(given) ? given : undefined;
+  const status = runStatuses.find((one) => one === given);
   const list = useMemo(
     () => new RunList(client, runChanges, { agent_name: ofAgent, status }),
     [client, runChanges, ofAgent, status],
@@ -51,7 +48,7 @@ export function RunsTable() {
         />
         <Filter
           label="Status"
-          options={statuses}
+          options={runStatuses}
           value={status ?? ''}
           onChange={(value) => router.push({ status: value })}
         />

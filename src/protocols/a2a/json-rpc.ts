@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { fail } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { compile } from '../../core/validate.ts';
+import { compile, open } from '../../core/validate.ts';
 import { refuse } from '../../http/requests/errors.ts';
 import { sendJson } from '../../http/requests/respond.ts';
 import { RunHeaders } from '../../schema/api.ts';
@@ -12,15 +12,12 @@ import { sendRpcError } from './errors.ts';
 import { negotiate } from './negotiation.ts';
 import { isOperation, operations, type Service } from './operations.ts';
 
-const RpcRequest = Type.Object(
-  {
-    jsonrpc: Type.Literal('2.0'),
-    id: Type.Union([Type.String({ maxLength: 255 }), Type.Number(), Type.Null()]),
-    method: Type.String(),
-    params: Type.Optional(Type.Unknown()),
-  },
-  { additionalProperties: true },
-);
+const RpcRequest = open({
+  jsonrpc: Type.Literal('2.0'),
+  id: Type.Union([Type.String({ maxLength: 255 }), Type.Number(), Type.Null()]),
+  method: Type.String(),
+  params: Type.Optional(Type.Unknown()),
+});
 const rpcRequest = compile(RpcRequest);
 
 export interface BindingOptions extends Omit<ProtocolOptions, 'prefix'> {

@@ -9,7 +9,7 @@ import { lastEventIdIn } from '../../http/requests/run-requests.ts';
 import { after, afterFrame, beginning, type Position } from '../../http/sse/projection.ts';
 import type { AgentManifest } from '../../schema/agent.ts';
 import type { RunHeaders } from '../../schema/api.ts';
-import { startOf } from '../turns.ts';
+import { endOf, startOf } from '../turns.ts';
 import { listTasks } from './list-tasks.ts';
 import { a2aFrames, type FrameForm, taskFrame } from './projection.ts';
 import { ownNames } from './proto-json.ts';
@@ -203,13 +203,6 @@ async function subscribeToTask({ responder }: Service, call: Call): Promise<unde
     mode: 'events',
     lead: () => snapshot,
   });
-}
-
-/** The number of the last event of a log, and whether that is the final one. */
-async function endOf(own: Access, run_id: string): Promise<{ last: number; final: boolean }> {
-  const log = await own.openCursor(run_id, { until: 'now', keeps: false });
-  log.close();
-  return { last: log.behind, final: log.final };
 }
 
 /** A client that has the end gets the last frame again: a stream without any would look broken. */

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { fail } from '../../core/errors.ts';
 import type { PushTarget } from '../../core/push-targets.ts';
-import { compile } from '../../core/validate.ts';
+import { compile, open } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import { newId } from '../../engine/ids.ts';
 import { pushFormName } from './push-form.ts';
@@ -10,19 +10,15 @@ import { PushConfig, tenant } from './request.ts';
 // The push notification configs of a task are targets of its run. An empty text counts as an absent one, as in Protocol
 // Buffers.
 
-const open = { additionalProperties: true };
 const id = Type.String({ minLength: 1, maxLength: 255 });
-export const NewConfig = Type.Object({ ...PushConfig.properties, tenant, taskId: id }, open);
-export const ConfigName = Type.Object({ tenant, taskId: id, id }, open);
+export const NewConfig = open({ ...PushConfig.properties, tenant, taskId: id });
+export const ConfigName = open({ tenant, taskId: id, id });
 /** The part of the configs that a list has. */
-export const ConfigPage = Type.Object(
-  {
-    pageSize: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
-    pageToken: Type.Optional(Type.String({ maxLength: 255 })),
-  },
-  open,
-);
-export const ConfigList = Type.Object({ ...ConfigPage.properties, tenant, taskId: id }, open);
+export const ConfigPage = open({
+  pageSize: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  pageToken: Type.Optional(Type.String({ maxLength: 255 })),
+});
+export const ConfigList = open({ ...ConfigPage.properties, tenant, taskId: id });
 
 const create = compile(NewConfig);
 const named = compile(ConfigName);

@@ -1,11 +1,10 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
+import { open } from '../../core/validate.ts';
 import { HttpUrl, MediaType, Uri } from '../../schema/scalars.ts';
 
 // What A2A clients send. Fields that are not here are named in a warning: the next version of the protocol has more of
 // them. An empty text counts as an absent one, as in Protocol Buffers.
 
-const open = <Fields extends Record<string, TSchema>>(fields: Fields) =>
-  Type.Object(fields, { additionalProperties: true });
 const id = Type.String({ minLength: 1, maxLength: 255 });
 const optionalId = Type.Optional(Type.String({ maxLength: 255 }));
 const contextId = Type.Optional(Type.String({ maxLength: 1_000 }));

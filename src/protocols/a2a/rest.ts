@@ -3,6 +3,7 @@ import { type Static, type TObject, Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fail } from '../../core/errors.ts';
 import type { Scope } from '../../core/principal.ts';
+import { open } from '../../core/validate.ts';
 import { addVary } from '../../http/pages/caching.ts';
 import { pathOf } from '../../http/requests/errors.ts';
 import { RunHeaders } from '../../schema/api.ts';
@@ -20,7 +21,7 @@ const Params = Type.Object({
   config: Type.Optional(Type.String()),
 });
 type Params = Static<typeof Params>;
-const TaskQuery = Type.Object({ historyLength: TaskRequest.properties.historyLength }, { additionalProperties: true });
+const TaskQuery = open({ historyLength: TaskRequest.properties.historyLength });
 
 const configs = '/tasks/:task/pushNotificationConfigs';
 

@@ -4,9 +4,9 @@ import { fold } from '../../core/fold.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import type { Access } from '../../engine/access.ts';
 import type { Event } from '../../schema/event.ts';
-import { isUuid } from '../../schema/formats.ts';
 import type { Message } from '../../schema/message.ts';
 import type { Run, RunDetails } from '../../schema/run.ts';
+import { runIdIn } from '../run-place.ts';
 import { type Conversation, type Task, type TaskExtent, taskOf } from './task-object.ts';
 
 /** What a task has beside its log. */
@@ -23,8 +23,7 @@ const unreadable: ReadonlySet<ErrorName> = new Set(['run_unknown', 'log_removed'
  * @throws RivuletError `run_unknown`, `log_removed`
  */
 export async function findTask(own: Access, agent: string | undefined, id: string): Promise<string> {
-  const run_id = id.toLowerCase();
-  if (!isUuid(run_id)) throw fail('run_unknown', id.slice(0, 100));
+  const run_id = runIdIn(id);
   const found = await own.check(run_id);
   if (agent !== undefined && found !== agent) throw fail('run_unknown', run_id);
   return run_id;
@@ -32,8 +31,8 @@ export async function findTask(own: Access, agent: string | undefined, id: strin
 
 /** The task as it is now. @throws RivuletError `run_unknown`, `log_removed` */
 export async function readTask(own: Access, run_id: string, extent: TaskExtent = {}): Promise<Task> {
-  const run: RunDetails = JSON.parse(await own.details(run_id));
-  return taskOf(conversationOf(run, await own.request(run_id)), run, run.input, extent);
+  const { task, run, input } = await begunTask(own, run_id);
+  return taskOf(task, run, input, extent);
 }
 
 /** The task of a list; undefined where it was deleted meanwhile, or where its log cannot be read: an error would hide all others. */
@@ -47,9 +46,9 @@ export async function readListed(own: Access, run_id: string, extent: TaskExtent
 }
 
 /** The caller has checked that it may see the run. @throws as `readTask` */
-export async function begunTask(own: Access, run_id: string): Promise<BegunTask> {
+export async function begunTask(own: Access, run_id: string): Promise<BegunTask & { readonly run: Run }> {
   const { input, ...run }: RunDetails = JSON.parse(await own.details(run_id));
-  return { task: conversationOf(run, await own.request(run_id)), input };
+  return { task: conversationOf(run, await own.request(run_id)), run, input };
 }
 
 /** A client calls the conversation as it likes; runs of other protocols have the id of their session. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../engine/access.ts';
-import type { AcceptedRun } from '../../engine/runs/create.ts';
+import type { AcceptedRun, RunOptions } from '../../engine/runs/create.ts';
 import { readsStream } from '../../http/requests/negotiation.ts';
 import { jsonOf, nameRun, type Responder, sendJson } from '../../http/requests/respond.ts';
 import {
@@ -56,6 +56,21 @@ type RunRouteOptions = Pick<ProtocolOptions, 'access' | 'responder' | 'base'>;
 
 /** Creates, resumes and cancels runs, and tries parked ones again. */
 export const runRoutes: FastifyPluginAsyncTypebox<RunRouteOptions> = async (app, { access, responder, base }) => {
+  /** Begins a run, or goes on with one, and answers in the mode of the request. */
+  const answer = async (
+    request: FastifyRequest & { headers: RunHeaders; body: { mode?: RunMode } },
+    reply: FastifyReply,
+    begin: (own: Access, options: RunOptions) => Promise<AcceptedRun>,
+  ): Promise<FastifyReply> => {
+    const { mode = 'sync' } = request.body;
+    const own = access(request);
+    responder.admit(own, mode);
+    const cursor = repeatedAfter(request);
+    const begun = await begin(own, { ...runOptions(request.headers), repeats: cursor !== undefined });
+    if (cursor !== undefined) return goOn(responder, reply, own, begun, cursor);
+    return responder.respond(reply, own, begun, mode);
+  };
+
   app.post(
     '/runs',
     {
@@ -69,16 +84,12 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRouteOptions> = async (app,
         response: { ...modes, 400: ErrorBody, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody, 503: ErrorBody },
       },
     },
-    async (request, reply) => {
-      const { body, headers } = request;
-      const own = access(request);
-      responder.admit(own, body.mode ?? 'sync');
-      const cursor = repeatedAfter(request);
-      const begun = await own.create(body, { ...runOptions(headers), repeats: cursor !== undefined });
-      reply.header('location', `${base}/runs/${begun.run_id}`);
-      if (cursor !== undefined) return goOn(responder, reply, own, begun, cursor);
-      return responder.respond(reply, own, begun, body.mode ?? 'sync');
-    },
+    async (request, reply) =>
+      answer(request, reply, async (own, options) => {
+        const begun = await own.create(request.body, options);
+        reply.header('location', `${base}/runs/${begun.run_id}`);
+        return begun;
+      }),
   );
 
   app.post(
@@ -95,16 +106,10 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRouteOptions> = async (app,
         response: { ...modes, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
       },
     },
-    async (request, reply) => {
-      const { params, body, headers } = request;
-      const own = access(request);
-      responder.admit(own, body.mode ?? 'sync');
-      const cursor = repeatedAfter(request);
-      const options = { ...runOptions(headers), repeats: cursor !== undefined };
-      const begun = await own.resume(params.run_id.toLowerCase(), body.await_resume, options);
-      if (cursor !== undefined) return goOn(responder, reply, own, begun, cursor);
-      return responder.respond(reply, own, begun, body.mode ?? 'sync');
-    },
+    async (request, reply) =>
+      answer(request, reply, (own, options) =>
+        own.resume(request.params.run_id.toLowerCase(), request.body.await_resume, options),
+      ),
   );
 
   for (const [call, summary] of changes) {

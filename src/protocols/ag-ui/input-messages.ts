@@ -1,8 +1,8 @@
 import { isInterrupted } from '../../core/cut-off.ts';
 import { isObject } from '../../core/json.ts';
-import type { AgentRequest, ClientTool } from '../../core/request.ts';
+import type { AgentRequest } from '../../core/request.ts';
 import { FinishReason, type MessageInput, type MessagePart } from '../../schema/message.ts';
-import { objectIn } from '../part-kinds.ts';
+import { clientTool, objectIn } from '../part-kinds.ts';
 import { isSaid, type Part, type RunAgentInput, type Said, type Source } from './run-input.ts';
 
 // The request of a client as agents see it. The client holds the history, edits it and cuts it, so all of it is input.
@@ -36,7 +36,7 @@ export function requestOf(input: RunAgentInput): AgentRequest {
     protocol: 'ag-ui',
     conversation: threadId,
     ...(instructions.length > 0 && { instructions: instructions.map(textIn).join('\n\n') }),
-    ...(tools.length > 0 && { tools: tools.map(toolOf) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => clientTool(tool.name, tool)) }),
     ...(state !== undefined && state !== null && { state }),
     metadata: {
       runId,
@@ -121,10 +121,4 @@ const bytes = (content: string, content_type = 'application/octet-stream'): Mess
   content_type,
   content_encoding: 'base64',
   content,
-});
-
-const toolOf = ({ name, description, parameters }: NonNullable<RunAgentInput['tools']>[number]): ClientTool => ({
-  name,
-  description,
-  ...(isObject(parameters) && { parameters }),
 });

@@ -1,11 +1,10 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
+import { open } from '../../core/validate.ts';
 import { MediaType, Uri } from '../../schema/scalars.ts';
 
 // What an AG-UI client posts. Fields that are not here are ignored: the next version of the protocol has more of them.
 // The limits of a body bound the lists.
 
-const open = <Fields extends Record<string, TSchema>>(fields: Fields) =>
-  Type.Object(fields, { additionalProperties: true });
 const id = Type.String({ minLength: 1, maxLength: 255 });
 
 const Source = Type.Union([

@@ -10,7 +10,7 @@ import type { Event } from '../../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
 import { isYesOrNo, jsonIn, kindOf } from '../part-kinds.ts';
-import { codeOf } from '../replies.ts';
+import { codeOf, errorOf } from '../replies.ts';
 
 /** A chunk of the UI message stream, with only the properties that every version of the AI SDK from 5 on accepts. */
 export interface Chunk {
@@ -304,7 +304,7 @@ function replyValue(message: Message): unknown {
 }
 
 function ended(open: Open, run: Run): Step {
-  const { status, usage, error } = run;
+  const { status, usage } = run;
   const withdrawn = open.asked && [start({ ...run, run_id: open.run_id }), answer(open.asked, undefined)];
   const told = withdrawn === undefined ? { open, chunks: [] } : released(open, withdrawn);
   const before = closed(told.open);
@@ -317,8 +317,9 @@ function ended(open: Open, run: Run): Step {
   ];
   if (status === 'cancelled') chunks.push({ type: 'abort' });
   if (status === 'failed') {
-    const message = error?.message ?? 'The run failed.';
-    const metadata = { status, ...(error !== undefined && { error: { code: codeOf(error), message } }) };
+    const error = errorOf(run);
+    const { message } = error;
+    const metadata = { status, error: { code: codeOf(error), message } };
     chunks.push({ type: 'message-metadata', messageMetadata: metadata }, { type: 'error', errorText: message });
   }
   return {

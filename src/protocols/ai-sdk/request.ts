@@ -2,41 +2,34 @@ import { type Static, Type } from '@sinclair/typebox';
 import { fail } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { AgentRequest, ClientTool } from '../../core/request.ts';
-import { compile } from '../../core/validate.ts';
+import { compile, open } from '../../core/validate.ts';
 import { sessionIdFor } from '../../engine/ids.ts';
-import { isUuid } from '../../schema/formats.ts';
 import { MessageInput } from '../../schema/message.ts';
 import type { AwaitResumeInput } from '../../schema/run.ts';
+import { clientTool } from '../part-kinds.ts';
+import { runIdIn } from '../run-place.ts';
 import { awaitTool, callIdOf } from './projection.ts';
 import { partsOf, type UIPart } from './ui-parts.ts';
 
-const open = { additionalProperties: true };
-
-const UIMessage = Type.Object(
-  {
-    id: Type.Optional(Type.String({ maxLength: 1_000 })),
-    role: Type.String(),
-    parts: Type.Optional(Type.Array(Type.Object({ type: Type.String() }, open))),
-    metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  },
-  open,
-);
+const UIMessage = open({
+  id: Type.Optional(Type.String({ maxLength: 1_000 })),
+  role: Type.String(),
+  parts: Type.Optional(Type.Array(open({ type: Type.String() }))),
+  metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+});
 type UIMessage = Static<typeof UIMessage>;
 
 /** What a chat posts. All further fields are the page's own, and go to the agent. */
-export const ChatBody = Type.Object(
-  {
-    id: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
-    messages: Type.Optional(Type.Array(UIMessage, { maxItems: 10_000 })),
-    message: Type.Optional(UIMessage),
-    trigger: Type.Optional(Type.String()),
-    messageId: Type.Optional(Type.String()),
-    approvals: Type.Optional(Type.Boolean()),
-    system: Type.Optional(Type.String()),
-    tools: Type.Optional(Type.Unknown()),
-  },
-  open,
-);
+export const ChatBody = open({
+  id: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
+  messages: Type.Optional(Type.Array(UIMessage, { maxItems: 10_000 })),
+  message: Type.Optional(UIMessage),
+  trigger: Type.Optional(Type.String()),
+  messageId: Type.Optional(Type.String()),
+  approvals: Type.Optional(Type.Boolean()),
+  system: Type.Optional(Type.String()),
+  tools: Type.Optional(Type.Unknown()),
+});
 type ChatBody = Static<typeof ChatBody>;
 
 /** A user's message for the agent: a run. */
@@ -134,26 +127,18 @@ const textIn = (parts: readonly UIPart[]): string =>
 /** Tools as assistant-ui sends them: by name. Others are left out. */
 function toolsIn(tools: unknown): ClientTool[] {
   if (!isObject(tools)) return [];
-  return Object.entries(tools).flatMap(([name, tool]) => {
-    if (name === '' || !isObject(tool)) return [];
-    const { description, parameters } = tool;
-    return [
-      {
-        name,
-        ...(typeof description === 'string' && { description }),
-        ...(isObject(parameters) && { parameters }),
-      },
-    ];
-  });
+  return Object.entries(tools).flatMap(([name, tool]) =>
+    name === '' || !isObject(tool) ? [] : [clientTool(name, tool)],
+  );
 }
 
 /**
  * The reply to the last question in a message of a run. Which question the run awaits is for the engine to say; all else
  * that the message claims is ignored. @throws RivuletError `run_unknown`, `validation_failed`
  */
-function replyIn({ id: run_id = '', parts = [] }: UIMessage): Pick<Reply, 'run_id' | 'input'> {
-  if (!isUuid(run_id)) throw fail('run_unknown', run_id.slice(0, 100));
-  const prefix = callIdOf(run_id);
+function replyIn({ id = '', parts = [] }: UIMessage): Pick<Reply, 'run_id' | 'input'> {
+  const run_id = runIdIn(id);
+  const prefix = callIdOf(id);
   const asked = parts.findLast(
     ({ toolCallId }: UIPart) => typeof toolCallId === 'string' && toolCallId.startsWith(prefix),
   );
@@ -163,7 +148,7 @@ function replyIn({ id: run_id = '', parts = [] }: UIMessage): Pick<Reply, 'run_i
     throw fail('validation_failed', 'messages', wanted);
   }
   const question = String(Reflect.get(asked, 'toolCallId')).slice(prefix.length);
-  return { run_id: run_id.toLowerCase(), input: { message: reply, ...(question !== '' && { id: question }) } };
+  return { run_id, input: { message: reply, ...(question !== '' && { id: question }) } };
 }
 
 function replyOf(part: UIPart): MessageInput | undefined {

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
-import { fail, RivuletError } from '../../core/errors.ts';
+import { RivuletError } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
-import type { Cursor } from '../../engine/log/cursor.ts';
 import { matchesEtag } from '../../http/requests/negotiation.ts';
 import { jsonOf } from '../../http/requests/respond.ts';
 import { after } from '../../http/sse/projection.ts';
-import { isUuid } from '../../schema/formats.ts';
 import type { ProtocolOptions } from '../protocol.ts';
+import { runIdIn } from '../run-place.ts';
+import { endOf } from '../turns.ts';
 import { closedControl, sharedProjections, upToDateControl, withUpToDate } from './projection.ts';
 import { offsetAfter, type ReadRequest, readRequestOf, wrongOffset } from './request.ts';
 
@@ -27,21 +27,22 @@ export const durableStreamRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = a
   const projectionWith = sharedProjections();
 
   app.head('/runs/:run_id/stream', route, async (request, reply) => {
-    const end = await endOf(access(request), idIn(request.params));
+    const end = await endOf(access(request), runIdIn(request.params.run_id));
     describe(reply, end).headers({ 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
     return reply.send();
   });
 
   app.get('/runs/:run_id/stream', route, async (request, reply) => {
     const own = access(request);
-    const run_id = idIn(request.params);
+    const run_id = runIdIn(request.params.run_id);
     const read = readRequestOf(request.query);
-    const end = await endOf(own, run_id, read.after === 'now' ? undefined : read.after);
+    const seen = read.after === 'now' ? 0 : read.after;
+    const end = await readFrom(seen, () => endOf(own, run_id, seen));
     const from = read.after === 'now' ? end.last : read.after;
     const hasAll = from === end.last;
     if (read.live === 'sse') {
       responder.admit(own, 'stream');
-      if (hasAll && end.closed) return sendClosed(reply, from);
+      if (hasAll && end.final) return sendClosed(reply, from);
       return responder.project(reply, own, run_id, {
         projection: projectionWith(read.cursor),
         from: after(from),
@@ -54,41 +55,23 @@ export const durableStreamRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = a
         interrupted: () => '',
       });
     }
-    if (read.live === 'long-poll' && hasAll && !end.closed)
+    if (read.live === 'long-poll' && hasAll && !end.final)
       await responder.grown(limits.longPollTimeout, reply, own, run_id, from);
     return send(reply, own, run_id, { ...read, from });
   });
 };
 
-/** An id that is none is that of no run. */
-function idIn({ run_id }: { run_id: string }): string {
-  if (!isUuid(run_id)) throw fail('run_unknown', run_id.slice(0, 100));
-  return run_id.toLowerCase();
-}
-
-/** The end of a log at the time of a request: the number of its last event, and whether that is the final one. */
-interface End {
-  readonly last: number;
-  readonly closed: boolean;
-}
-
-async function endOf(own: Access, run_id: string, from = 0): Promise<End> {
-  const log = await open(own, run_id, from);
-  log.close();
-  return { last: from + log.behind, closed: log.final };
-}
-
-/** @throws RivuletError `run_unknown`, `log_removed`, `bad_request` */
-async function open(own: Access, run_id: string, from: number): Promise<Cursor> {
+/** Reads a log from a number on. @throws RivuletError `run_unknown`, `log_removed`, `bad_request` */
+async function readFrom<Read>(from: number, read: () => Promise<Read>): Promise<Read> {
   try {
-    return await own.openCursor(run_id, { after: from, until: 'now', keeps: false });
+    return await read();
   } catch (error) {
     throw error instanceof RivuletError && error.kind === 'cursor_invalid' ? wrongOffset(offsetAfter(from)) : error;
   }
 }
 
-const describe = (reply: FastifyReply, { last, closed }: End): FastifyReply =>
-  reply.headers({ 'Stream-Next-Offset': offsetAfter(last), ...(closed && { 'Stream-Closed': 'true' }) });
+const describe = (reply: FastifyReply, { last, final }: { last: number; final: boolean }): FastifyReply =>
+  reply.headers({ 'Stream-Next-Offset': offsetAfter(last), ...(final && { 'Stream-Closed': 'true' }) });
 
 /** All events after an offset, however many: clients that do not follow a stream ask once. */
 async function send(
@@ -97,9 +80,9 @@ async function send(
   run_id: string,
   { from, ...read }: ReadRequest & { from: number },
 ): Promise<FastifyReply> {
-  const log = await open(own, run_id, from);
+  const log = await readFrom(from, () => own.openCursor(run_id, { after: from, until: 'now', keeps: false }));
   const last = from + log.behind;
-  describe(reply, { last, closed: log.final }).headers({ 'Stream-Up-To-Date': 'true', 'Stream-Cursor': read.cursor });
+  describe(reply, { last, final: log.final }).headers({ 'Stream-Up-To-Date': 'true', 'Stream-Cursor': read.cursor });
   if (read.live !== undefined && last === from) return reply.code(204).header('Cache-Control', 'no-store').send();
   if (read.after === 'now') reply.header('Cache-Control', 'no-store');
   else {

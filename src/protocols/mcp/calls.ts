@@ -3,7 +3,7 @@ import { Value } from '@sinclair/typebox/value';
 import type { FastifyReply } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
-import { compile } from '../../core/validate.ts';
+import { compile, open } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import type { RunOptions } from '../../engine/runs/create.ts';
 import { listsValue } from '../../http/requests/negotiation.ts';
@@ -23,26 +23,20 @@ import { taskBegun } from './tasks.ts';
 import { failedResult } from './tool-result.ts';
 import { findTool, outputSchemaOf, runOf } from './tools.ts';
 
-const CallParams = Type.Object(
-  {
-    name: Type.String(),
-    arguments: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    inputResponses: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    requestState: Type.Optional(Type.String()),
-    _meta: Type.Optional(
-      Type.Object(
-        {
-          progressToken: Type.Optional(RpcId),
-          'rivulet/progress': Type.Optional(
-            Type.Union([Type.Literal('lines'), Type.Literal('tokens')], { description: 'what progress says of text' }),
-          ),
-        },
-        { additionalProperties: true },
+const CallParams = open({
+  name: Type.String(),
+  arguments: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  inputResponses: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  requestState: Type.Optional(Type.String()),
+  _meta: Type.Optional(
+    open({
+      progressToken: Type.Optional(RpcId),
+      'rivulet/progress': Type.Optional(
+        Type.Union([Type.Literal('lines'), Type.Literal('tokens')], { description: 'what progress says of text' }),
       ),
-    ),
-  },
-  { additionalProperties: true },
-);
+    }),
+  ),
+});
 type CallParams = Static<typeof CallParams>;
 const checkCall = compile(CallParams, 'params');
 

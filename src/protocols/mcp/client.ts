@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyRequest } from 'fastify';
 import { isObject } from '../../core/json.ts';
 import { toolHeadersIn } from '../../core/tool-headers.ts';
+import { open } from '../../core/validate.ts';
 import { newId } from '../../engine/ids.ts';
 import { uuidPattern } from '../../schema/formats.ts';
 import { RpcError, type RpcMessage } from './json-rpc.ts';
@@ -19,16 +20,10 @@ export const tasksExtension = `${metaKey}tasks`;
 export const subscriptionKey = `${metaKey}subscriptionId`;
 export const serverInfoKey = `${metaKey}serverInfo`;
 
-const open = { additionalProperties: true };
-export const Capabilities = Type.Object(
-  {
-    elicitation: Type.Optional(
-      Type.Object({ form: Type.Optional(Type.Object({}, open)), url: Type.Optional(Type.Object({}, open)) }, open),
-    ),
-    extensions: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  },
-  open,
-);
+export const Capabilities = open({
+  elicitation: Type.Optional(open({ form: Type.Optional(open({})), url: Type.Optional(open({})) })),
+  extensions: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+});
 type Capabilities = Static<typeof Capabilities>;
 
 /** What a request says of its client. */

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { isObject } from '../../core/json.ts';
 import { questionText } from '../../core/parts.ts';
+import { open } from '../../core/validate.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import type { AwaitRequest } from '../../schema/run.ts';
 import { isYesOrNo, jsonIn } from '../part-kinds.ts';
@@ -8,13 +9,10 @@ import { isYesOrNo, jsonIn } from '../part-kinds.ts';
 type Schema = Readonly<Record<string, unknown>>;
 
 /** What a client's user has done with a form. */
-export const ElicitResult = Type.Object(
-  {
-    action: Type.Union([Type.Literal('accept'), Type.Literal('decline'), Type.Literal('cancel')]),
-    content: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  },
-  { additionalProperties: true },
-);
+export const ElicitResult = open({
+  action: Type.Union([Type.Literal('accept'), Type.Literal('decline'), Type.Literal('cancel')]),
+  content: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+});
 export type ElicitResult = Static<typeof ElicitResult>;
 
 /** The one field of a form for a reply that is no flat object. */

@@ -2,25 +2,26 @@ import { type Static, Type } from '@sinclair/typebox';
 import type { FastifyReply } from 'fastify';
 import { type ErrorName, RivuletError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { compile } from '../../core/validate.ts';
+import { compile, open } from '../../core/validate.ts';
 import type { Answer } from '../../http/requests/errors.ts';
 
 /** The id of a request; answers have it with the same type. */
 export const RpcId = Type.Union([Type.String({ maxLength: 200 }), Type.Integer()]);
 export type RpcId = Static<typeof RpcId>;
 
-const open = { additionalProperties: true };
 const version = Type.Literal('2.0');
 const Params = Type.Optional(Type.Record(Type.String(), Type.Unknown()));
 
-const Request = Type.Object({ jsonrpc: version, id: RpcId, method: Type.String(), params: Params }, open);
+const Request = open({ jsonrpc: version, id: RpcId, method: Type.String(), params: Params });
 export type RpcRequest = Static<typeof Request>;
-const Notification = Type.Object({ jsonrpc: version, method: Type.String(), params: Params }, open);
+const Notification = open({ jsonrpc: version, method: Type.String(), params: Params });
 export type RpcNotification = Static<typeof Notification>;
-const Response = Type.Object(
-  { jsonrpc: version, id: RpcId, result: Type.Optional(Type.Unknown()), error: Type.Optional(Type.Unknown()) },
-  open,
-);
+const Response = open({
+  jsonrpc: version,
+  id: RpcId,
+  result: Type.Optional(Type.Unknown()),
+  error: Type.Optional(Type.Unknown()),
+});
 export type RpcResponse = Static<typeof Response>;
 
 /** A message of a client. */

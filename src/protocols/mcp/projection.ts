@@ -12,7 +12,7 @@ import { elicitOf } from './elicitation.ts';
 import { type Call, eventIds } from './event-ids.ts';
 import { errorOf, RpcError, resultOf } from './json-rpc.ts';
 import { cannotAsk, questionId, requestIds } from './questions.ts';
-import { completedResult, errorText, failedResult } from './tool-result.ts';
+import { endedResult, failedResult } from './tool-result.ts';
 
 /** A call, and what is known of its tool and its caller. */
 export interface ProjectedCall extends Call {
@@ -144,15 +144,9 @@ class Frames {
       case 'run.awaiting':
         return run.await_request === undefined ? state : this.#ask(state, run, run.await_request, n, frames);
       case 'run.completed':
-        return this.#answer(completedResult(run, this.#call.outputSchema), n, frames);
       case 'run.failed':
-        return this.#answer(
-          failedResult(run.error === undefined ? failed : errorText(run.error), run.run_id),
-          n,
-          frames,
-        );
       case 'run.cancelled':
-        return this.#answer(failedResult(cancelledText(run.cancel_reason), run.run_id), n, frames);
+        return this.#answer(endedResult(run, this.#call.outputSchema), n, frames);
       default:
         event.type satisfies never;
         return state;
@@ -195,8 +189,6 @@ class Frames {
     return { line: '', answer };
   }
 }
-
-const failed = 'The run failed.';
 
 /** The text of an event of the agent's own that says how far it is. */
 const textIn = ({ kind, message }: Readonly<Record<string, unknown>>): string | undefined =>

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fail, RivuletError } from '../../core/errors.ts';
 import { cut } from '../../core/json.ts';
-import { compile } from '../../core/validate.ts';
+import { compile, open } from '../../core/validate.ts';
 import type { Work } from '../../http/limits/work.ts';
 import { pathOf } from '../../http/requests/errors.ts';
 import { lastEventIdIn } from '../../http/requests/run-requests.ts';
@@ -31,10 +31,7 @@ import { toolsAfter } from './tools.ts';
 
 /** Milliseconds for which a client may keep what it was told of the server and its tools. */
 const ttlMs = 5_000;
-const checkInitialize = compile(
-  Type.Object({ protocolVersion: Type.String(), capabilities: Capabilities }, { additionalProperties: true }),
-  'params',
-);
+const checkInitialize = compile(open({ protocolVersion: Type.String(), capabilities: Capabilities }), 'params');
 
 /** The Model Context Protocol: agents are tools, at one address for both eras of the protocol. */
 export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { toLine } from '../../core/encode.ts';
 import { isFinal } from '../../core/run-state.ts';
-import { compile } from '../../core/validate.ts';
+import { compile, open } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import type { ChangeEvent } from '../../engine/changes/change-reader.ts';
 import { isUuid } from '../../schema/formats.ts';
@@ -13,16 +13,9 @@ import { findRun, found, taskOf } from './tasks.ts';
 /** Tasks of one subscription: the state of each is read when it changes. */
 const maxTasks = 100;
 
-const open = { additionalProperties: true };
-const ListenParams = Type.Object(
-  {
-    notifications: Type.Object(
-      { taskIds: Type.Optional(Type.Array(Type.String({ maxLength: 100 }), { maxItems: maxTasks })) },
-      open,
-    ),
-  },
-  open,
-);
+const ListenParams = open({
+  notifications: open({ taskIds: Type.Optional(Type.Array(Type.String({ maxLength: 100 }), { maxItems: maxTasks })) }),
+});
 const checkListen = compile(ListenParams, 'params');
 
 /** What a subscription asks for. @throws RivuletError `validation_failed` */

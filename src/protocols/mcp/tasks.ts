@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { RivuletError } from '../../core/errors.ts';
 import { cut } from '../../core/json.ts';
-import { compile } from '../../core/validate.ts';
+import { compile, open } from '../../core/validate.ts';
 import type { Access } from '../../engine/access.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
@@ -9,7 +9,7 @@ import { cancelOpen } from '../replies.ts';
 import { ElicitResult, elicitOf, replyOf } from './elicitation.ts';
 import { RpcError } from './json-rpc.ts';
 import { notAnswered, questionId } from './questions.ts';
-import { completedResult, errorText, failedResult } from './tool-result.ts';
+import { endedResult } from './tool-result.ts';
 import { outputSchemaOf } from './tools.ts';
 
 // Runs that take long, as the extension `tasks` has them: a task is a run, and has its id.
@@ -48,21 +48,17 @@ export const taskBegun = (own: Access, run: string): object => ({ resultType: 't
 
 /** A run with all that its status says more: what it asks, or its result. */
 export function taskOf(own: Access, run: Run): object {
-  const { status, await_request, error, run_id } = run;
-  const result = (content: object): object => ({ ...base(own, run), result: { resultType: 'complete', ...content } });
-  if (status === 'completed') return result(completedResult(run, outputSchemaOf(own, run.agent_name)));
-  if (status === 'failed')
-    return result(failedResult(error === undefined ? 'The run failed.' : errorText(error), run_id));
+  const { status, await_request } = run;
+  if (status === 'completed' || status === 'failed') {
+    const result = endedResult(run, outputSchemaOf(own, run.agent_name));
+    return { ...base(own, run), result: { resultType: 'complete', ...result } };
+  }
   if (status !== 'awaiting' || await_request === undefined) return base(own, run);
   return { ...base(own, run), inputRequests: { [questionId(await_request)]: elicitOf(await_request) } };
 }
 
-const open = { additionalProperties: true };
-const TaskParams = Type.Object({ taskId: Type.String() }, open);
-const UpdateParams = Type.Object(
-  { taskId: Type.String(), inputResponses: Type.Record(Type.String(), Type.Unknown()) },
-  open,
-);
+const TaskParams = open({ taskId: Type.String() });
+const UpdateParams = open({ taskId: Type.String(), inputResponses: Type.Record(Type.String(), Type.Unknown()) });
 const checkTask = compile(TaskParams, 'params');
 const checkUpdate = compile(UpdateParams, 'params');
 const checkReply = compile(ElicitResult, 'params.inputResponses');

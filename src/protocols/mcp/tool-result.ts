@@ -7,6 +7,7 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import { jsonIn, kindOf, type PartKind } from '../part-kinds.ts';
+import { cancelledText, errorOf } from '../replies.ts';
 
 // The result of a call: the whole output of its run.
 
@@ -20,11 +21,18 @@ export const failedResult = (text: string, run_id: string): object => ({
   _meta: { 'rivulet/run_id': run_id },
 });
 
-export const errorText = ({ message, data }: ErrorBody): string =>
+const errorText = ({ message, data }: ErrorBody): string =>
   typeof data?.code === 'string' ? `${message} (${data.code})` : message;
 
+/** The result of a final run. */
+export function endedResult(run: Run, schema: Schema | undefined): object {
+  if (run.status === 'completed') return completedResult(run, schema);
+  const text = run.status === 'cancelled' ? cancelledText(run.cancel_reason) : errorText(errorOf(run));
+  return failedResult(text, run.run_id);
+}
+
 /** The result of a completed run, for a model: without interrupted messages. With a schema, its data has to fit, because clients refuse an answer that does not. */
-export function completedResult(run: Run, schema: Schema | undefined): object {
+function completedResult(run: Run, schema: Schema | undefined): object {
   const output = new Output(run.run_id);
   for (const message of run.output) if (!isInterrupted(message)) output.message(message.parts);
   const { content, citations, data } = output;

@@ -206,7 +206,7 @@ function addText(before: ChatState, token: string, chunks: Chunks): ChatState {
   if (outcome !== undefined) return { ...state, late: late + more };
   if (isNext) chunks.text(state, '\\n\\n');
   chunks.text(state, token);
-  state.content.add(chunks.event, more);
+  state.content.add(more);
   return state.said ? state : { ...state, said: true };
 }
 
@@ -258,7 +258,7 @@ function addReasoning(state: ChatState, text: string, chunks: Chunks): ChatState
   if (text === '' || state.outcome !== undefined) return state;
   const line = insideOf(`${text}\n`);
   chunks.add(state, `{"reasoning_content":"${line}"}`);
-  if (chunks.options.whole) state.reasoning.add(chunks.event, line);
+  if (chunks.options.whole) state.reasoning.add(line);
   return state;
 }
 

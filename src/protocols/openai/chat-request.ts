@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { AgentRequest } from '../../core/request.ts';
+import { open } from '../../core/validate.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import { Contents, partsOf, textOfContents } from './content.ts';
 import { type CallAnswer, chosen, clientTools, Transcript } from './transcript.ts';
@@ -27,16 +28,13 @@ const ChatMessage = Type.Union([
 type ChatMessage = Static<typeof ChatMessage>;
 
 /** The body of `POST /chat/completions`. Fields that it does not list are ignored, or passed to the agent: see `passed`. */
-export const ChatRequest = Type.Object(
-  {
-    model: Type.String({ minLength: 1, maxLength: 255, description: 'the name of an agent' }),
-    messages: Type.Array(ChatMessage, { minItems: 1, maxItems: 10_000 }),
-    stream: Type.Optional(Type.Boolean()),
-    stream_options: Type.Optional(Type.Object({ include_usage: Type.Optional(Type.Boolean()) })),
-    tools: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: 1_000 })),
-  },
-  { additionalProperties: true },
-);
+export const ChatRequest = open({
+  model: Type.String({ minLength: 1, maxLength: 255, description: 'the name of an agent' }),
+  messages: Type.Array(ChatMessage, { minItems: 1, maxItems: 10_000 }),
+  stream: Type.Optional(Type.Boolean()),
+  stream_options: Type.Optional(Type.Object({ include_usage: Type.Optional(Type.Boolean()) })),
+  tools: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: 1_000 })),
+});
 export type ChatRequest = Static<typeof ChatRequest>;
 
 /** What else a client may choose. The agent finds it in `context.request.metadata`. */

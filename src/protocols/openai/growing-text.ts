@@ -4,12 +4,11 @@ import { flat } from '../../core/encode.ts';
 const flatChars = 1_024;
 
 /**
- * A text that grows with the events of a log, as the inside of a JSON string. The states of a projection share the text, so
+ * A text that grows with the events of a log, as the inside of a JSON string. The states of one reader share the text, so
  * that a token makes no new state. The last pieces are made one flat text now and then: see `flat`.
  */
 export class GrowingText {
   readonly #keeps: boolean;
-  #event = 0;
   #flat = '';
   #flatChars = 0;
   #last = '';
@@ -19,10 +18,7 @@ export class GrowingText {
     this.#keeps = keeps;
   }
 
-  /** Adds the piece of an event, once. A reader adds the events in order, and leaves none out. */
-  add(event: number, piece: string): void {
-    if (event <= this.#event) return;
-    this.#event = event;
+  add(piece: string): void {
     this.#last += piece;
     if (this.#last.length < flatChars) return;
     const last = flat(this.#last);
@@ -31,12 +27,10 @@ export class GrowingText {
     this.#last = '';
   }
 
-  /** The text up to the last event that any reader has read. */
   get whole(): string {
     return this.#flat + this.#last;
   }
 
-  /** The characters of that text. */
   get chars(): number {
     return this.#flatChars + charsOf(this.#last);
   }

@@ -148,7 +148,7 @@ export const responsesProjection = (echo: Echo): Projection<ResponsesState> => (
     // Nearly every event is a token of an open message. It makes no new state.
     if (token !== undefined && state.open !== undefined) {
       frames.push(delta(state.open, token, sequenceNumber(n, 0)));
-      state.open.text.add(n, token);
+      state.open.text.add(token);
       return state;
     }
     const step = { echo, n, frames: new Frames(n, frames) };
@@ -229,7 +229,7 @@ function addText(state: ResponsesState, token: string, { n, frames }: Step): Res
   if (isOver(response)) return { ...state, late: state.late + token };
   const open = state.open ?? opened(state, response, n, frames);
   frames.text(delta(open, token, frames.next));
-  open.text.add(n, token);
+  open.text.add(token);
   return { ...state, open };
 }
 

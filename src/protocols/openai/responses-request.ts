@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { fail } from '../../core/errors.ts';
 import type { AgentRequest } from '../../core/request.ts';
+import { open } from '../../core/validate.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import { partsOf, textOfContents } from './content.ts';
 import { conversationText } from './ids.ts';
@@ -8,20 +9,17 @@ import { AnyItem, Id, type Item, isOwn, type OwnItems, ownItems } from './items.
 import { type CallAnswer, chosen, clientTools, Transcript } from './transcript.ts';
 
 /** The body of `POST /responses`. Fields that it does not list are ignored, or passed to the agent: see `passed`. */
-export const ResponseRequest = Type.Object(
-  {
-    model: Type.String({ minLength: 1, maxLength: 255, description: 'the name of an agent' }),
-    input: Type.Union([Type.String(), Type.Array(AnyItem, { minItems: 1, maxItems: 10_000 })]),
-    instructions: Type.Optional(Type.String()),
-    previous_response_id: Type.Optional(Id),
-    conversation: Type.Optional(Type.Union([Id, Type.Object({ id: Id })])),
-    stream: Type.Optional(Type.Boolean()),
-    background: Type.Optional(Type.Boolean()),
-    store: Type.Optional(Type.Boolean()),
-    tools: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: 1_000 })),
-  },
-  { additionalProperties: true },
-);
+export const ResponseRequest = open({
+  model: Type.String({ minLength: 1, maxLength: 255, description: 'the name of an agent' }),
+  input: Type.Union([Type.String(), Type.Array(AnyItem, { minItems: 1, maxItems: 10_000 })]),
+  instructions: Type.Optional(Type.String()),
+  previous_response_id: Type.Optional(Id),
+  conversation: Type.Optional(Type.Union([Id, Type.Object({ id: Id })])),
+  stream: Type.Optional(Type.Boolean()),
+  background: Type.Optional(Type.Boolean()),
+  store: Type.Optional(Type.Boolean()),
+  tools: Type.Optional(Type.Array(Type.Record(Type.String(), Type.Unknown()), { maxItems: 1_000 })),
+});
 export type ResponseRequest = Static<typeof ResponseRequest>;
 
 /** What else a client may choose. The agent finds it in `context.request.metadata`; answers repeat it. */

@@ -2,7 +2,7 @@ import { fail } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { ClientTool } from '../../core/request.ts';
 import type { MessageInput, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
-import { objectIn } from '../part-kinds.ts';
+import { clientTool, objectIn } from '../part-kinds.ts';
 
 /** An answer of the client to a call that it was asked for. */
 export interface CallAnswer {
@@ -92,15 +92,10 @@ const fieldsOf = (text: string, field: string): Record<string, unknown> => objec
 export function clientTools(tools: readonly Readonly<Record<string, unknown>>[]): ClientTool[] {
   return tools.flatMap((tool) => {
     // Chat Completions put the function into a field.
-    const { name, description, parameters } = isObject(tool.function) ? tool.function : tool;
+    const given = isObject(tool.function) ? tool.function : tool;
+    const { name } = given;
     if (tool.type !== 'function' || typeof name !== 'string' || name === '') return [];
-    return [
-      {
-        name: name.slice(0, maxName),
-        ...(typeof description === 'string' && { description }),
-        ...(isObject(parameters) && { parameters }),
-      },
-    ];
+    return [clientTool(name.slice(0, maxName), given)];
   });
 }
 

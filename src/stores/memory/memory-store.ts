@@ -1,6 +1,16 @@
 import { compareText } from '../../core/collections.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
-import type { Batch, Key, Outcome, RunRow, SharedColumn, When, Write, WrittenRow } from '../../core/ports/run-store.ts';
+import type {
+  Batch,
+  Key,
+  Outcome,
+  RunRow,
+  SharedColumn,
+  SharedValue,
+  When,
+  Write,
+  WrittenRow,
+} from '../../core/ports/run-store.ts';
 import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
 import type { Cutoffs, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
@@ -90,12 +100,7 @@ export class MemoryStore implements Store {
     return this.#keys.get(keyName({ scope, key }));
   }
 
-  async compareAndSet(
-    run_id: string,
-    column: SharedColumn,
-    before: string | null,
-    after: string | null,
-  ): Promise<boolean> {
+  async compareAndSet(run_id: string, column: SharedColumn, before: SharedValue, after: SharedValue): Promise<boolean> {
     const run = this.#find(run_id);
     if (run?.row[column] !== before) return false;
     run.row = { ...run.row, [column]: after };

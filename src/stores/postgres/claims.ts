@@ -1,5 +1,6 @@
 import { escapeIdentifier } from 'pg';
 import type { RunClaims } from '../../core/ports/run-claims.ts';
+import type { Queries } from './queries.ts';
 
 /**
  * Whether a row of `runs` waits for a node: it has none, and `needsExecution` of the port holds. An index has the same
@@ -16,48 +17,45 @@ const mostFreed = 500;
 /** Days for which a node without a lease is known: a commit of it that is on its way names it. */
 const forgetAfter = '1 day';
 
-/** Runs a statement and resolves to its rows. */
-type Run = (text: string, ...values: readonly unknown[]) => Promise<{ run_id: string }[]>;
-
 /** Which node has each run: the column `node` of `runs`, and the table `nodes`. */
 export class PostgresClaims implements RunClaims {
-  readonly #run: Run;
+  readonly #queries: Queries;
   readonly #sql: ReturnType<typeof statements>;
 
-  constructor(schema: string, run: Run) {
+  constructor(schema: string, queries: Queries) {
     this.#sql = statements(escapeIdentifier(schema));
-    this.#run = run;
+    this.#queries = queries;
   }
 
   async renewLease(node: string, milliseconds: number): Promise<boolean> {
-    await this.#run(this.#sql.renew, node, milliseconds);
+    await this.#queries.change(this.#sql.renew, node, milliseconds);
     return false;
   }
 
   async endLease(node: string): Promise<void> {
-    await this.#run(this.#sql.end, node);
+    await this.#queries.change(this.#sql.end, node);
   }
 
   async claimRuns(node: string, agents: readonly string[], limit: number): Promise<string[]> {
-    await this.#run(this.#sql.freeDead, node, mostFreed);
-    return idsOf(await this.#run(this.#sql.claim, node, agents, limit));
+    await this.#queries.change(this.#sql.freeDead, node, mostFreed);
+    return idsOf(await this.#queries.change(this.#sql.claim, node, agents, limit));
   }
 
   async takeRuns(node: string, run_ids: readonly string[]): Promise<string[]> {
-    return idsOf(await this.#run(this.#sql.take, node, run_ids));
+    return idsOf(await this.#queries.change(this.#sql.take, node, run_ids));
   }
 
   async heldRuns(node: string, after: string, limit: number): Promise<string[]> {
-    return idsOf(await this.#run(this.#sql.held, node, after, limit));
+    return idsOf(await this.#queries.change(this.#sql.held, node, after, limit));
   }
 
   async freeRuns(node: string, run_ids: readonly string[]): Promise<void> {
-    await this.#run(this.#sql.free, node, run_ids);
+    await this.#queries.change(this.#sql.free, node, run_ids);
   }
 
   /** Forgets nodes that are dead for long and have no run. */
   async sweep(): Promise<void> {
-    await this.#run(this.#sql.sweep);
+    await this.#queries.change(this.#sql.sweep);
   }
 }
 

@@ -1,4 +1,4 @@
-import { escapeIdentifier, type QueryResultRow } from 'pg';
+import { escapeIdentifier } from 'pg';
 import type {
   Delivery,
   DeliveryFilter,
@@ -8,6 +8,7 @@ import type {
   UrlFailures,
 } from '../../core/ports/outbox.ts';
 import { deliveryColumnList } from '../delivery-columns.ts';
+import type { Queries } from './queries.ts';
 
 export const deliveryTables = `
   CREATE TABLE deliveries (
@@ -114,51 +115,37 @@ export const deliveryFunctions = `
   END $$;
 `;
 
-/** The SQL statements that remove deliveries; `s` is the name of the schema. */
-export const deliveryRemoval = (s: string) => ({
-  clearUrlFailuresOf: `WITH deleted AS (DELETE FROM ${s}.url_failures WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${s}.url_failures WHERE owner = $1 LIMIT $2
-    )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
-  clearUrlFailures: `WITH deleted AS (DELETE FROM ${s}.url_failures WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${s}.url_failures WHERE last_at < $1 ORDER BY last_at LIMIT $2 FOR UPDATE SKIP LOCKED
-    )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
-  clearDeliveriesOf: `WITH deleted AS (DELETE FROM ${s}.deliveries WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${s}.deliveries WHERE owner = $1 LIMIT $2
-    )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
-  clearDeliveries: `WITH deleted AS (
-      DELETE FROM ${s}.deliveries WHERE delivery_id = ANY (ARRAY(
-        SELECT delivery_id FROM ${s}.deliveries WHERE due IS NULL AND created_at < $1
-        ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED
-      )) RETURNING 1
-    ) SELECT count(*)::integer AS found FROM deleted`,
-});
-
-/** Runs a statement and resolves to its rows. */
-type Run = <Row extends QueryResultRow>(text: string, ...values: readonly unknown[]) => Promise<Row[]>;
-
 /** The outbox of a schema. */
 export class PostgresOutbox implements Outbox {
-  readonly #run: Run;
+  readonly #queries: Queries;
   readonly #sql: ReturnType<typeof statements>;
 
-  constructor(schema: string, run: Run) {
+  constructor(schema: string, queries: Queries) {
     this.#sql = statements(escapeIdentifier(schema));
-    this.#run = run;
+    this.#queries = queries;
   }
 
   async claimDeliveries(now: string, until: string, limit: number): Promise<Delivery[]> {
-    return this.#run(this.#sql.claim, now, until, limit);
+    return this.#queries.change(this.#sql.claim, now, until, limit);
   }
 
   async finishDelivery({ delivery_id, claimed_until }: Delivery, result: DeliveryResult): Promise<boolean> {
     const { state, attempted_at, status, error } = result;
     const next_at = result.state === 'pending' ? result.next_at : null;
-    return this.#taken(this.#sql.finish, delivery_id, claimed_until, state, attempted_at, status, error, next_at);
+    return this.#queries.taken(
+      this.#sql.finish,
+      delivery_id,
+      claimed_until,
+      state,
+      attempted_at,
+      status,
+      error,
+      next_at,
+    );
   }
 
   async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    const [found] = await this.#run<Delivery & QueryResultRow>(this.#sql.one, delivery_id);
-    return found;
+    return this.#queries.one(this.#sql.one, delivery_id);
   }
 
   async deliveries(
@@ -166,27 +153,19 @@ export class PostgresOutbox implements Outbox {
     before: string | undefined,
     limit: number,
   ): Promise<Delivery[]> {
-    return this.#run(this.#sql.list, run_id, owner, state, before, limit);
+    return this.#queries.all(this.#sql.list, run_id, owner, state, before, limit);
   }
 
   async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    const [found] = await this.#run<PendingDeliveries & QueryResultRow>(this.#sql.pending, limit);
-    return found ?? { count: 0, oldest: null };
+    return (await this.#queries.one<PendingDeliveries>(this.#sql.pending, limit)) ?? { count: 0, oldest: null };
   }
 
   async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    const [found] = await this.#run<UrlFailures & QueryResultRow>(this.#sql.failures, owner ?? '', url);
-    return found;
+    return this.#queries.one(this.#sql.failures, owner ?? '', url);
   }
 
   async replayDelivery(delivery_id: string, now: string): Promise<boolean> {
-    return this.#taken(this.#sql.replay, delivery_id, now);
-  }
-
-  /** Whether a statement has changed something. */
-  async #taken(text: string, ...values: readonly unknown[]): Promise<boolean> {
-    const [row] = await this.#run<{ taken: boolean }>(text, ...values);
-    return row?.taken === true;
+    return this.#queries.taken(this.#sql.replay, delivery_id, now);
   }
 }
 

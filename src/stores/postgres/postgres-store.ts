@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
-import { DatabaseError, type Pool, type QueryResult, type QueryResultRow } from 'pg';
+import type { Pool, QueryResult, QueryResultRow } from 'pg';
 import { fullChars } from '../../core/lines.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
 import type {
@@ -10,17 +10,17 @@ import type {
   RunNotification,
   RunRow,
   SharedColumn,
+  SharedValue,
   Watch,
   Write,
 } from '../../core/ports/run-store.ts';
 import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
 import type { Cutoffs, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
-import { retry, within } from '../../core/timing.ts';
+import { within } from '../../core/timing.ts';
 import { openPool } from '../../postgres/connections.ts';
 import { everyone } from '../figures.ts';
 import { CommitQueue } from '../remote/commit-queue.ts';
-import { sanitizeText } from '../remote/session-changes.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { checkNotifications } from './check-notifications.ts';
 import { PostgresClaims } from './claims.ts';
@@ -29,8 +29,9 @@ import { encodeCommit, parseOutcomes } from './encode-commit.ts';
 import { classifyPostgresError, explained } from './errors.ts';
 import { Listener } from './listener.ts';
 import { channelNames, Notifier } from './notifier.ts';
+import { Queries, retryRolledBack } from './queries.ts';
 import { createSchema } from './schema.ts';
-import { type Query, type Statements, statements, statusValues } from './statements.ts';
+import { type Statements, statements, statusValues } from './statements.ts';
 
 /** Runs, keys or rows of events that one sweep deletes. */
 const sweepRows = 100;
@@ -57,14 +58,8 @@ const claimConnections = 2;
 /** Connections for all other calls but commits. */
 const readConnections = 8;
 
-/** Attempts of a transaction that the database rolls back in favour of another. */
-const maxAttempts = 5;
-
 /** Milliseconds for a clean close of the connections. */
 const closeTimeout = 1_000;
-
-/** A deadlock, and a serialization failure: the transaction was rolled back. */
-const rolledBack = new Set(['40P01', '40001']);
 
 /**
  * Keeps everything in one schema of PostgreSQL 13 or newer. A commit is one call of a function, and one transaction; a
@@ -77,6 +72,7 @@ export class PostgresStore implements Store {
   readonly #writePool: Pool;
   readonly #readPool: Pool;
   readonly #claimPool: Pool;
+  readonly #queries: Queries;
   readonly #sql: Statements;
   readonly #sockets = new Set<Socket>();
   readonly #writer = randomUUID();
@@ -99,6 +95,7 @@ export class PostgresStore implements Store {
     this.#writePool = openPool({ ...config, max: 1, connectionTimeoutMillis: 3_000 });
     // This time includes the wait for a free connection.
     this.#readPool = openPool({ ...config, max: readConnections, connectionTimeoutMillis: 10_000 });
+    this.#queries = new Queries(this.#readPool);
     this.#sql = statements(schema);
     const names = channelNames(schema);
     this.#notifier = new Notifier(names, (channels, texts) =>
@@ -109,10 +106,8 @@ export class PostgresStore implements Store {
       (channels, onText) => new Listener(connectionConfig(url), channels, onText),
     );
     this.#claimPool = openPool({ ...config, max: claimConnections, connectionTimeoutMillis: 3_000 });
-    this.claims = new PostgresClaims(schema, (text, ...values) =>
-      retryRolledBack(async () => (await this.#claimPool.query<{ run_id: string }>(text, [...values])).rows),
-    );
-    this.outbox = new PostgresOutbox(schema, (text, ...values) => retryRolledBack(() => this.#all(text, ...values)));
+    this.claims = new PostgresClaims(schema, new Queries(this.#claimPool));
+    this.outbox = new PostgresOutbox(schema, this.#queries);
     // The server is reachable again.
     this.#readPool.on('connect', () => this.#commits.retryNow());
   }
@@ -132,110 +127,112 @@ export class PostgresStore implements Store {
   }
 
   async run(run_id: string): Promise<RunRow | undefined> {
-    return this.#one(this.#sql.run, run_id);
+    return this.#queries.one(this.#sql.run, run_id);
   }
 
   async input(run_id: string): Promise<RunInput | undefined> {
-    const row = await this.#one<{ input: string }>(this.#sql.input, run_id);
+    const row = await this.#queries.one<{ input: string }>(this.#sql.input, run_id);
     return row === undefined ? undefined : JSON.parse(row.input);
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
     const batches = Math.min(limit, pageBatches);
-    const found = await this.#all<{ first: number; body: string }>(this.#sql.events, run_id, after, batches, fullChars);
+    const found = await this.#queries.all<{ first: number; body: string }>(
+      this.#sql.events,
+      run_id,
+      after,
+      batches,
+      fullChars,
+    );
     return found.map(({ first, body }) => ({ first, lines: body.split('\n') }));
   }
 
   async journal(run_id: string): Promise<string[]> {
-    const found = await this.#all<{ body: string }>(this.#sql.journal, run_id);
+    const found = await this.#queries.all<{ body: string }>(this.#sql.journal, run_id);
     return found.flatMap(({ body }) => body.split('\n'));
   }
 
   async runs(filter: RunFilter, before: string | undefined, limit: number): Promise<RunRow[]> {
     const { agent_name, session_id, status, owner, parked } = filter;
-    return this.#all(this.#sql.runs, agent_name, session_id, status, owner, before, limit, parked);
+    return this.#queries.all(this.#sql.runs, agent_name, session_id, status, owner, before, limit, parked);
   }
 
   async runsByStatusTime(filter: StatusFilter, after: StatusPosition | undefined, limit: number): Promise<RunRow[]> {
     const { status_at, run_id } = after ?? { status_at: '~', run_id: '~' };
-    return this.#all(this.#sql.runsByStatusTime, ...statusValues(filter), status_at, run_id, limit);
+    return this.#queries.all(this.#sql.runsByStatusTime, ...statusValues(filter), status_at, run_id, limit);
   }
 
   async countRuns(filter: StatusFilter): Promise<number> {
-    return (await this.#one<{ count: number }>(this.#sql.countRuns, ...statusValues(filter)))?.count ?? 0;
+    return (await this.#queries.one<{ count: number }>(this.#sql.countRuns, ...statusValues(filter)))?.count ?? 0;
   }
 
   async unfinished(session_id: string | undefined, after: string, limit: number): Promise<RunRow[]> {
-    return this.#all(this.#sql.unfinished, session_id, after, limit);
+    return this.#queries.all(this.#sql.unfinished, session_id, after, limit);
   }
 
   async due(now: string, limit: number): Promise<RunRow[]> {
-    return this.#all(this.#sql.due, now, limit);
+    return this.#queries.all(this.#sql.due, now, limit);
   }
 
   async count(session_id: string): Promise<number> {
-    return (await this.#one<{ count: number }>(this.#sql.count, session_id))?.count ?? 0;
+    return (await this.#queries.one<{ count: number }>(this.#sql.count, session_id))?.count ?? 0;
   }
 
   async openRuns(owner?: string): Promise<OpenRuns[]> {
-    return this.#all(this.#sql.openRuns, owner);
+    return this.#queries.all(this.#sql.openRuns, owner);
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
-    return this.#one(this.#sql.key, scope, key);
+    return this.#queries.one(this.#sql.key, scope, key);
   }
 
-  async compareAndSet(
-    run_id: string,
-    column: SharedColumn,
-    before: string | null,
-    after: string | null,
-  ): Promise<boolean> {
-    return this.#taken(this.#sql.compareAndSet(column), run_id, before, after);
+  async compareAndSet(run_id: string, column: SharedColumn, before: SharedValue, after: SharedValue): Promise<boolean> {
+    return this.#queries.taken(this.#sql.compareAndSet(column), run_id, before, after);
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
-    return this.#one(this.#sql.session, session_id);
+    return this.#queries.one(this.#sql.session, session_id);
   }
 
   async resources(resource_ids: readonly string[]): Promise<(Resource | undefined)[]> {
-    const found = await this.#all<Resource & QueryResultRow>(this.#sql.resources, resource_ids);
+    const found = await this.#queries.all<Resource & QueryResultRow>(this.#sql.resources, resource_ids);
     const byId = new Map(found.map((one) => [one.resource_id, one]));
     return resource_ids.map((id) => byId.get(id));
   }
 
   async figures(agent_names: readonly string[], owner = everyone): Promise<AgentFigures[]> {
-    return this.#all(this.#sql.figures, owner, agent_names);
+    return this.#queries.all(this.#sql.figures, owner, agent_names);
   }
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
-    const found = await this.#all<{ session_id: string }>(this.#sql.sessionsOf, owner, limit);
+    const found = await this.#queries.all<{ session_id: string }>(this.#sql.sessionsOf, owner, limit);
     return found.map(({ session_id }) => session_id);
   }
 
   async remove(run_id: string): Promise<boolean> {
-    return this.#taken(this.#sql.removeRun, run_id);
+    return this.#queries.taken(this.#sql.removeRun, run_id);
   }
 
   async removeSession(session_id: string): Promise<boolean> {
-    return this.#taken(this.#sql.removeSession, session_id);
+    return this.#queries.taken(this.#sql.removeSession, session_id);
   }
 
   async removeOwner(owner: string): Promise<void> {
-    await retryRolledBack(() => this.#all(this.#sql.clearFigures, owner));
+    await this.#queries.change(this.#sql.clearFigures, owner);
     for (const text of [this.#sql.clearKeysOf, this.#sql.clearDeliveriesOf, this.#sql.clearUrlFailuresOf])
-      while ((await this.#cleared(text, owner, sweepRows)) > 0);
+      while ((await this.#queries.cleared(text, owner, sweepRows)) > 0);
   }
 
   async sweep({ runs, keys, sessions, deliveries }: Cutoffs): Promise<boolean> {
     const sql = this.#sql;
-    const logs = await this.#cleared(sql.clearLogs, sweepRows);
-    const ended = runs === undefined ? 0 : await this.#cleared(sql.clearRuns, runs, sweepRows);
-    const used = await this.#cleared(sql.clearKeys, keys, sweepRows);
-    const left = sessions === undefined ? 0 : await this.#cleared(sql.clearSessions, sessions, sweepSessions);
-    const sent = deliveries === undefined ? 0 : await this.#cleared(sql.clearDeliveries, deliveries, sweepRows);
-    const failing = deliveries === undefined ? 0 : await this.#cleared(sql.clearUrlFailures, deliveries, sweepRows);
-    await this.#all(sql.clearWriters);
+    const logs = await this.#queries.cleared(sql.clearLogs, sweepRows);
+    const ended = runs === undefined ? 0 : await this.#queries.cleared(sql.clearRuns, runs, sweepRows);
+    const used = await this.#queries.cleared(sql.clearKeys, keys, sweepRows);
+    const left = sessions === undefined ? 0 : await this.#queries.cleared(sql.clearSessions, sessions, sweepSessions);
+    const sent = deliveries === undefined ? 0 : await this.#queries.cleared(sql.clearDeliveries, deliveries, sweepRows);
+    const failing =
+      deliveries === undefined ? 0 : await this.#queries.cleared(sql.clearUrlFailures, deliveries, sweepRows);
+    await this.#queries.all(sql.clearWriters);
     await this.claims.sweep();
     return logs + ended + used + left + sent + failing > 0;
   }
@@ -305,27 +302,6 @@ export class PostgresStore implements Store {
     this.#sockets.add(socket);
     return socket.once('close', () => this.#sockets.delete(socket));
   }
-
-  async #all<Row extends QueryResultRow>(query: Query, ...values: readonly unknown[]): Promise<Row[]> {
-    const { name, text } = typeof query === 'string' ? { text: query } : query;
-    return (await this.#readPool.query<Row>({ name, text, values: values.map(sanitizeValue) })).rows;
-  }
-
-  async #one<Row extends QueryResultRow>(query: Query, ...values: readonly unknown[]): Promise<Row | undefined> {
-    return (await this.#all<Row>(query, ...values))[0];
-  }
-
-  /** Whether a statement has changed something. */
-  async #taken(text: string, ...values: readonly unknown[]): Promise<boolean> {
-    const row = await retryRolledBack(() => this.#one<{ taken: boolean }>(text, ...values));
-    return row?.taken === true;
-  }
-
-  /** Returns the number of items that a sweep found. */
-  async #cleared(text: string, ...values: readonly unknown[]): Promise<number> {
-    const row = await retryRolledBack(() => this.#one<{ found: number }>(text, ...values));
-    return row?.found ?? 0;
-  }
 }
 
 /**
@@ -348,17 +324,4 @@ function connectionConfig(address: string) {
 /** The row that the SQL function `keep` returns. */
 interface CommitRow {
   readonly outcomes: string[];
-}
-
-/** A query parameter that the server accepts. No stored text has a NUL, so a text that had one finds nothing. */
-function sanitizeValue(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sanitizeValue);
-  return typeof value === 'string' ? sanitizeText(value) : value;
-}
-
-function retryRolledBack<T>(transaction: () => Promise<T>): Promise<T> {
-  let attempts = 1;
-  const again = (error: unknown): boolean =>
-    error instanceof DatabaseError && rolledBack.has(error.code ?? '') && attempts++ < maxAttempts;
-  return retry(transaction, { again });
 }

@@ -3,10 +3,6 @@ import type { StatusFilter } from '../../core/ports/run-lists.ts';
 import type { SharedColumn } from '../../core/ports/run-store.ts';
 import { runStatuses } from '../../schema/statuses.ts';
 import { columnList } from '../run-columns.ts';
-import { deliveryRemoval } from './deliveries.ts';
-
-/** A statement. One with a name is prepared: PostgreSQL parses and plans it once in a connection. */
-export type Query = string | { readonly name: string; readonly text: string };
 
 export type Statements = ReturnType<typeof statements>;
 
@@ -16,7 +12,7 @@ export type Statements = ReturnType<typeof statements>;
  */
 export function statements(schema: string) {
   const s = escapeIdentifier(schema);
-  return { ...writeAndRead(s), ...removal(s), ...deliveryRemoval(s) };
+  return { ...writeAndRead(s), ...removal(s) };
 }
 
 function writeAndRead(s: string) {
@@ -86,20 +82,25 @@ function writeAndRead(s: string) {
 }
 
 function removal(s: string) {
+  /** Deletes some rows of a table. Several nodes may sweep at the same time: each skips the rows that another has locked. */
+  const some = (table: string, rows: string): string => `WITH deleted AS (
+      DELETE FROM ${s}.${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${s}.${table} WHERE ${rows})) RETURNING 1
+    ) SELECT count(*)::integer AS found FROM deleted`;
+  const unlocked = 'FOR UPDATE SKIP LOCKED';
   return {
     removeRun: `SELECT ${s}.remove_run($1) AS taken`,
     removeSession: `SELECT ${s}.remove_session($1) AS taken`,
     clearFigures: `DELETE FROM ${s}.figures WHERE owner = $1`,
     // The scopes that begin with the owner and a space; "!" is the character after the space.
-    clearKeysOf: `WITH deleted AS (DELETE FROM ${s}.keys WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${s}.keys WHERE scope > $1 || ' ' AND scope < $1 || '!' LIMIT $2
-      )) RETURNING 1) SELECT count(*)::integer AS found FROM deleted`,
+    clearKeysOf: some('keys', `scope > $1 || ' ' AND scope < $1 || '!' LIMIT $2`),
+    clearDeliveriesOf: some('deliveries', 'owner = $1 LIMIT $2'),
+    clearUrlFailuresOf: some('url_failures', 'owner = $1 LIMIT $2'),
     clearRuns: `SELECT ${s}.clear_runs($1, $2) AS found`,
     clearLogs: `SELECT ${s}.clear_logs($1) AS found`,
     clearSessions: `SELECT ${s}.clear_sessions($1, $2) AS found`,
-    clearKeys: `WITH old AS (SELECT scope, key FROM ${s}.keys WHERE created_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED),
-      deleted AS (DELETE FROM ${s}.keys USING old WHERE keys.scope = old.scope AND keys.key = old.key RETURNING 1)
-      SELECT count(*)::integer AS found FROM deleted`,
+    clearKeys: some('keys', `created_at < $1 LIMIT $2 ${unlocked}`),
+    clearDeliveries: some('deliveries', `due IS NULL AND created_at < $1 ORDER BY created_at LIMIT $2 ${unlocked}`),
+    clearUrlFailures: some('url_failures', `last_at < $1 ORDER BY last_at LIMIT $2 ${unlocked}`),
     clearWriters: `DELETE FROM ${s}.commits WHERE at < now() - interval '1 day'`,
   };
 }

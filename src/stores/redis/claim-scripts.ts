@@ -1,3 +1,5 @@
+import { finalStatusesInLua, script } from './script.ts';
+
 // Scripts of claims; see `layout.ts` for the keys.
 
 /**
@@ -35,25 +37,27 @@ end
 `;
 
 /** ARGV: a node, and for how many milliseconds it lives. */
-export const renewLease = `
+export const renewLease = script<(node: string, milliseconds: number) => null>(`
 local p = KEYS[1]
 ${nodeFunctions}
 redis.call('ZADD', p .. 'nodes', milliseconds() + ARGV[2], ARGV[1])
-`;
+`);
 
 /** ARGV: a node. */
-export const endLease = `
+export const endLease = script<(node: string) => null>(`
 local p = KEYS[1]
 ${nodeFunctions}
 redis.call('ZADD', p .. 'nodes', 'XX', milliseconds(), ARGV[1])
-`;
+`);
 
 /**
  * ARGV: a node; the largest number of runs to claim; the largest number of dead nodes and their runs to examine; the
  * agents of the node. Returns the ids of the claimed runs. The runs of dead nodes wait first, like all others: so a run
  * whose agent is at no node is examined only once.
  */
-export const claimRuns = `
+export const claimRuns = script<
+  (node: string, limit: number, examined: number, ...agents: readonly string[]) => string[]
+>(`
 local p, claimed = KEYS[1], {}
 ${nodeFunctions}
 local left = tonumber(ARGV[3])
@@ -90,13 +94,13 @@ for _ = 1, tonumber(ARGV[2]) do
   look(first)
 end
 return claimed
-`;
+`);
 
 /** ARGV: a node, and runs. Returns the ids of those that it has then. */
-export const takeRuns = `
+export const takeRuns = script<(node: string, ...run_ids: readonly string[]) => string[]>(`
 local p, taken = KEYS[1], {}
 ${nodeFunctions}
-local final = { completed = true, failed = true, cancelled = true }
+${finalStatusesInLua}
 local now = milliseconds()
 local function lives(node) return tonumber(redis.call('ZSCORE', p .. 'nodes', node) or 0) > now end
 
@@ -113,12 +117,12 @@ for i = 2, #ARGV do
   end
 end
 return taken
-`;
+`);
 
 /** ARGV: a node, and runs. */
-export const freeRuns = `
+export const freeRuns = script<(node: string, ...run_ids: readonly string[]) => null>(`
 local p = KEYS[1]
-local final = { completed = true, failed = true, cancelled = true }
+${finalStatusesInLua}
 ${nodeFunctions}
 for i = 2, #ARGV do
   local id = ARGV[i]
@@ -128,13 +132,13 @@ for i = 2, #ARGV do
     if run[3] == '1' and not final[run[5]] then wait_for_node(id, run[1], run[4]) end
   end
 end
-`;
+`);
 
 /**
  * ARGV: the layout of the stored data; the layout to set, empty for none yet; then runs, each with `needs_node` and
  * `needs_agent`. Does nothing where another process has set a layout: runs have got nodes since.
  */
-export const upgradeRuns = `
+export const upgradeRuns = script<(from: number, to: number | '', ...runs: readonly string[]) => null>(`
 local p = KEYS[1]
 ${nodeFunctions}
 if redis.call('GET', p .. 'version') ~= ARGV[1] then return end
@@ -144,4 +148,4 @@ for i = 3, #ARGV, 3 do
   if ARGV[i + 1] == '1' then wait_for_node(id, redis.call('HGET', run, 'agent'), ARGV[i + 2]) end
 end
 if ARGV[2] ~= '' then redis.call('SET', p .. 'version', ARGV[2]) end
-`;
+`);

@@ -25,7 +25,7 @@ export class RedisClaims extends Keyspace implements RunClaims {
   }
 
   async heldRuns(node: string, after: string, limit: number): Promise<string[]> {
-    return this.redis.zrangebylex(`${this.prefix}held:${node}`, `(${after}`, '+', 'LIMIT', 0, limit);
+    return this.redis.zrangebylex(this.keyOf('held', node), `(${after}`, '+', 'LIMIT', 0, limit);
   }
 
   async freeRuns(node: string, run_ids: readonly string[]): Promise<void> {

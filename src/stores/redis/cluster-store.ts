@@ -8,6 +8,7 @@ import type {
   RunNotification,
   RunRow,
   SharedColumn,
+  SharedValue,
   Watch,
   Write,
 } from '../../core/ports/run-store.ts';
@@ -16,6 +17,7 @@ import type { Cutoffs, Partitions, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
 import { openStatuses } from '../../core/run-state.ts';
 import { retry, TooLate, within } from '../../core/timing.ts';
+import { sumOf } from '../figures.ts';
 import { SharedSubscription } from '../remote/shared-subscription.ts';
 import { newestStatuses } from '../status-times.ts';
 import { type ClusterAddress, reasonOf } from '../store-url.ts';
@@ -197,12 +199,7 @@ export class RedisClusterStore implements Store {
     return this.#parts.with(run_id).journal(run_id);
   }
 
-  async compareAndSet(
-    run_id: string,
-    column: SharedColumn,
-    before: string | null,
-    after: string | null,
-  ): Promise<boolean> {
+  async compareAndSet(run_id: string, column: SharedColumn, before: SharedValue, after: SharedValue): Promise<boolean> {
     return this.#parts.with(run_id).compareAndSet(run_id, column, before, after);
   }
 
@@ -279,17 +276,9 @@ export class RedisClusterStore implements Store {
   async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
     // Manifests have them, which are more use without the figures of a part than not at all.
     const found = (await this.#parts.answered((part) => part.figures(agent_names, owner))).flat();
-    return agent_names.flatMap((agent_name) => {
-      const all = found.filter((one) => one.agent_name === agent_name);
-      if (all.length === 0) return [];
-      const total = (name: 'completed' | 'failed' | 'tokens' | 'seconds'): number => sum(all.map((one) => one[name]));
-      return {
-        agent_name,
-        completed: total('completed'),
-        failed: total('failed'),
-        tokens: total('tokens'),
-        seconds: total('seconds'),
-      };
+    return agent_names.flatMap((name) => {
+      const [first, ...rest] = found.filter(({ agent_name }) => agent_name === name);
+      return first === undefined ? [] : rest.reduce(sumOf, first);
     });
   }
 
@@ -302,11 +291,7 @@ export class RedisClusterStore implements Store {
   }
 
   async close(): Promise<void> {
-    const drained = [this.#subscription.close(), this.#parts.each((part) => part.drain())];
-    await closeClient(
-      this.#redis,
-      Promise.all(drained).then(() => undefined),
-    );
+    await closeClient(this.#redis, Promise.all([this.#subscription.close(), this.#parts.each((part) => part.drain())]));
   }
 
   /** The parts that may have the runs of a filter; undefined for all. */

@@ -2,6 +2,7 @@ import { allChanges } from '../../core/ports/run-store.ts';
 import { nodeFunctions } from './claim-scripts.ts';
 import { putDeliveries } from './delivery-scripts.ts';
 import { putKey } from './key-scripts.ts';
+import { finalStatusesInLua, script } from './script.ts';
 
 /**
  * Applies the writes of a commit. KEYS[1]: the prefix. ARGV: the id of the writing store, the number of the commit, the
@@ -11,9 +12,11 @@ import { putKey } from './key-scripts.ts';
  * A script is atomic, but Redis does not undo it when it fails. So the script checks each write before it applies any
  * part of it. Redis refuses a script (memory full, too few replicas) at its first command that writes, and not later.
  */
-export const commitScript = `
+export const commitScript = script<
+  (writer: string, number: number, writes: string, ...bodies: readonly string[]) => string
+>(`
 local p = KEYS[1]
-local final = { completed = true, failed = true, cancelled = true }
+${finalStatusesInLua}
 local has_written = false
 
 -- Whether the unfinished runs of the session, ordered by id, violate the condition of a write.
@@ -190,4 +193,4 @@ if #for_all > 0 then redis.pcall('PUBLISH', p .. 'moved', table.concat(for_all, 
 if #changes > 0 then redis.pcall('PUBLISH', p .. 'moved:${allChanges}', table.concat(changes, '\\n')) end
 for run_id, lines in pairs(by_run) do redis.pcall('PUBLISH', p .. 'moved:' .. run_id, lines) end
 return answer
-`;
+`);

@@ -116,7 +116,7 @@ export async function orDisconnect<Opened>(client: RedisClient, open: () => Prom
 const closeTimeout = 1_000;
 
 /** Closes a client when its stores are drained, or soon: what is still pending fails with the connection. */
-export async function closeClient(client: RedisClient, drained: Promise<void>): Promise<void> {
+export async function closeClient(client: RedisClient, drained: Promise<unknown>): Promise<void> {
   await within(
     closeTimeout,
     drained.then(() => client.quit()),

@@ -50,7 +50,7 @@ export class RedisDeliveries extends Keyspace implements Outbox {
   }
 
   async delivery(delivery_id: string): Promise<Delivery | undefined> {
-    const found = await this.redis.hmget(`${this.prefix}delivery:${delivery_id}`, ...deliveryColumns);
+    const found = await this.redis.hmget(this.keyOf('delivery', delivery_id), ...deliveryColumns);
     return found[0] == null ? undefined : parseDelivery(found);
   }
 
@@ -69,13 +69,13 @@ export class RedisDeliveries extends Keyspace implements Outbox {
   }
 
   async pendingDeliveries(limit: number): Promise<PendingDeliveries> {
-    const set = `${this.prefix}deliveries:state:pending`;
+    const set = this.keyOf('deliveries:state:pending');
     const [count, [oldest = null]] = await Promise.all([this.redis.zcard(set), this.redis.zrange(set, '0', '0')]);
     return { count: Math.min(count, limit), oldest };
   }
 
   async urlFailures(owner: string | null, url: string): Promise<UrlFailures | undefined> {
-    const text = await this.redis.hget(`${this.prefix}failing:${owner ?? ''}`, url);
+    const text = await this.redis.hget(this.keyOf('failing', owner ?? ''), url);
     if (text === null) return undefined;
     const [attempts, since = '', last_at = ''] = text.split(' ');
     return { attempts: Number(attempts), since, last_at };

@@ -1,4 +1,5 @@
 import { deliveryColumns } from '../delivery-columns.ts';
+import { script } from './script.ts';
 
 // Scripts of the outbox; see `layout.ts` for the keys.
 
@@ -86,7 +87,9 @@ end
 `;
 
 /** ARGV: the time now, and until when to claim, in milliseconds; the latter as text; the largest number. */
-export const claimDeliveries = `
+export const claimDeliveries = script<
+  (now: number, until: number, untilText: string, limit: number) => DeliveryValues[]
+>(`
 local p, found = KEYS[1], {}
 local due = p .. 'deliveries:due'
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', ARGV[1], 'LIMIT', 0, ARGV[4])) do
@@ -101,14 +104,26 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', ARGV[1], 'LIMIT', 0
   end
 end
 return found
-`;
+`);
 
 /**
  * ARGV: a delivery; until when it was claimed; its new state; the status and the error of the attempt, each empty for
  * none; when it is due again, as text and in milliseconds; when the attempt ended, the same, empty without one. Returns
  * 0 where the claim is over.
  */
-export const finishDelivery = `
+export const finishDelivery = script<
+  (
+    delivery_id: string,
+    claimed_until: string,
+    state: string,
+    status: string,
+    error: string,
+    nextText: string,
+    next: number,
+    attemptedText: string,
+    attempted: number,
+  ) => number
+>(`
 local p = KEYS[1]
 ${deliveryLines}${forget}
 local function add_failure(owner, url, at, score)
@@ -141,10 +156,10 @@ elseif ARGV[8] ~= '' then
   add_failure(one[3], one[4], ARGV[8], ARGV[9])
 end
 return 1
-`;
+`);
 
 /** ARGV: a delivery; when it is due, as text and in milliseconds. Returns 0 where it is pending or unknown. */
-export const replayDelivery = `
+export const replayDelivery = script<(delivery_id: string, nowText: string, now: number) => number>(`
 local p = KEYS[1]
 ${deliveryLines}${forget}
 local id = ARGV[1]
@@ -157,20 +172,22 @@ set_state(id, one[3], one[1], 'pending')
 queue(id, line_of(one[2], one[4]), ARGV[3])
 forget_failures(one[3], one[4])
 return 1
-`;
+`);
 
 /** ARGV: an owner, empty for none, and a URL. */
-export const forgetFailures = `
+export const forgetFailures = script<(owner: string, url: string) => null>(`
 local p = KEYS[1]
 ${forget}
 forget_failures(ARGV[1], ARGV[2])
-`;
+`);
 
 /**
  * ARGV: a set; before which id; the largest number of deliveries to examine; an owner and a state to filter by, each
  * empty for any. Returns the id at which it stopped, empty at the end of the set, and the deliveries.
  */
-export const listDeliveries = `
+export const listDeliveries = script<
+  (set: string, from: string, limit: number, owner: string, state: string) => [string, DeliveryValues[]]
+>(`
 local p, found = KEYS[1], {}
 local ids = redis.call('ZREVRANGEBYLEX', p .. ARGV[1], ARGV[2], '-', 'LIMIT', 0, ARGV[3])
 for _, id in ipairs(ids) do
@@ -181,4 +198,4 @@ for _, id in ipairs(ids) do
   end
 end
 return { #ids == tonumber(ARGV[3]) and ids[#ids] or '', found }
-`;
+`);

@@ -24,7 +24,7 @@ export const idOfKey = ({ scope, key }: KeyName): string =>
  */
 export class KeyPointers extends Keyspace {
   async find(name: KeyName): Promise<Pointer | undefined> {
-    return parse(await this.redis.hget(`${this.prefix}keys`, pointerField(name)));
+    return parse(await this.redis.hget(this.keyOf('keys'), pointerField(name)));
   }
 
   /** Replaces the pointer `before`, or none. Resolves to the pointer that is there then, which another request may have set. */
@@ -45,7 +45,7 @@ export class KeyPointers extends Keyspace {
 
   /** Whether the commit of a run was refused, in the run's part. */
   async isRefused(name: KeyName, run_id: string): Promise<boolean> {
-    return (await this.redis.exists(`${this.prefix}refused:${run_id}:${keyField(name)}`)) === 1;
+    return (await this.redis.exists(this.keyOf('refused', run_id, keyField(name)))) === 1;
   }
 }
 

@@ -8,6 +8,7 @@ import {
   type RunNotification,
   type RunRow,
   type SharedColumn,
+  type SharedValue,
   sharedColumns,
   type TargetsChanged,
   type Watch,
@@ -26,10 +27,11 @@ import { RedisDeliveries } from './deliveries.ts';
 import { checkLength, encodeWrite, keyField, outcomeOfLetter, targetsChanged } from './encode-write.ts';
 import { classifyRedisError } from './errors.ts';
 import { KeyPointers } from './key-pointers.ts';
+import { Keyspace } from './keyspace.ts';
 import { channelNames, checkLayout, durabilityWarnings, maxTextBytes, tagged } from './layout.ts';
 import { parseRows, smallestSet, statusSets } from './run-sets.ts';
 import { timestamp } from './scores.ts';
-import { defineScripts, type ScriptKeys, scriptKeys } from './scripts.ts';
+import { defineScripts } from './scripts.ts';
 import { subscribe } from './subscription.ts';
 
 /** Runs, resources and keys that one sweep deletes, at about 20 µs each, during which Redis serves no other command. */
@@ -54,29 +56,24 @@ const figureFields = ['tokens', 'seconds', 'completed', 'failed'] as const;
  * sweeps have deleted them. The store has one connection, and a second one while there are subscribers. Where a connection is lost, or
  * Redis does not answer for ten seconds, a read fails and a commit waits. The client reconnects by itself.
  */
-export class RedisStore implements Store {
+export class RedisStore extends Keyspace implements Store {
   readonly claims: RedisClaims;
   readonly outbox: RedisDeliveries;
   readonly pointers: KeyPointers;
-  readonly #redis: RedisClient;
-  readonly #prefix: string;
-  readonly #keys: ScriptKeys;
   readonly #maxBytes: number;
   readonly #writer = randomUUID();
   readonly #commits = new CommitQueue((writes, number) => this.#send(writes, number), classifyRedisError);
   readonly #subscription: SharedSubscription;
 
   private constructor(redis: RedisClient, prefix: string, maxBytes: number) {
-    this.#redis = redis;
+    super(redis, tagged(prefix));
     this.#maxBytes = maxBytes;
-    this.#prefix = tagged(prefix);
-    this.#keys = scriptKeys(this.#prefix);
     this.#subscription = new SharedSubscription([channelNames(prefix)], (channels, onText) =>
-      subscribe(this.#redis, channels, onText),
+      subscribe(this.redis, channels, onText),
     );
-    this.claims = new RedisClaims(redis, this.#prefix);
-    this.outbox = new RedisDeliveries(redis, this.#prefix);
-    this.pointers = new KeyPointers(redis, this.#prefix);
+    this.claims = new RedisClaims(redis, this.prefix);
+    this.outbox = new RedisDeliveries(redis, this.prefix);
+    this.pointers = new KeyPointers(redis, this.prefix);
     redis.on('ready', () => this.#commits.retryNow());
   }
 
@@ -98,7 +95,7 @@ export class RedisStore implements Store {
   static async over(redis: RedisClient, prefix: string, maxBytes: number): Promise<RedisStore> {
     defineScripts(redis);
     const store = new RedisStore(redis, prefix, maxBytes);
-    await checkLayout(redis, store.#prefix);
+    await checkLayout(redis, store.prefix);
     return store;
   }
 
@@ -108,18 +105,18 @@ export class RedisStore implements Store {
 
   async run(run_id: string): Promise<RunRow | undefined> {
     const fields = ['row', 'last', ...sharedColumns];
-    const [row, last, targets = null, readers = null] = await this.#redis.hmget(this.#key('run', run_id), ...fields);
+    const [row, last, targets = null, readers = null] = await this.redis.hmget(this.keyOf('run', run_id), ...fields);
     return row == null || last == null ? undefined : parseRows([[row, last, targets, readers]])[0];
   }
 
   async input(run_id: string): Promise<RunInput | undefined> {
-    const input = await this.#redis.hget(this.#key('run', run_id), 'input');
+    const input = await this.redis.hget(this.keyOf('run', run_id), 'input');
     return input === null ? undefined : JSON.parse(input);
   }
 
   async events(run_id: string, after: number, limit: number): Promise<Batch[]> {
     const batches = Math.min(limit, pageBatches);
-    const found = await this.#redis.rivuletPage(...this.#keys, run_id, after + 1, batches, fullChars);
+    const found = await this.redis.rivuletPage(...this.keys, run_id, after + 1, batches, fullChars);
     return found.map(([id, body]) => {
       const lines = body.split('\n');
       return { first: Number.parseInt(id, 10) - lines.length + 1, lines };
@@ -127,7 +124,7 @@ export class RedisStore implements Store {
   }
 
   async journal(run_id: string): Promise<string[]> {
-    const found = await this.#redis.lrange(this.#key('journal', run_id), 0, -1);
+    const found = await this.redis.lrange(this.keyOf('journal', run_id), 0, -1);
     return found.flatMap((body) => body.split('\n'));
   }
 
@@ -140,7 +137,7 @@ export class RedisStore implements Store {
     const until = after === undefined ? '+inf' : String(timestamp(after.status_at));
     const range = [until, after?.run_id ?? '', String(timestamp(filter.since)), limit] as const;
     const found = await Promise.all(
-      (await this.#statusSets(filter)).map((set) => this.#redis.rivuletListByStatusTime(...this.#keys, set, ...range)),
+      (await this.#statusSets(filter)).map((set) => this.redis.rivuletListByStatusTime(...this.keys, set, ...range)),
     );
     return newestStatuses(parseRows(found.flat()), after, limit);
   }
@@ -148,14 +145,12 @@ export class RedisStore implements Store {
   async countRuns(filter: StatusFilter): Promise<number> {
     if (filter.session_id !== undefined) return (await this.#ofSession(filter)).length;
     const since = timestamp(filter.since);
-    const counts = (await this.#statusSets(filter)).map((set) =>
-      this.#redis.zcount(`${this.#prefix}${set}`, since, '+inf'),
-    );
+    const counts = (await this.#statusSets(filter)).map((set) => this.redis.zcount(this.keyOf(set), since, '+inf'));
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
   async #statusSets(filter: StatusFilter): Promise<string[]> {
-    return statusSets(filter, filter.agent_names ?? (await this.#redis.smembers(`${this.#prefix}agents`)));
+    return statusSets(filter, filter.agent_names ?? (await this.redis.smembers(this.keyOf('agents'))));
   }
 
   async #ofSession(filter: StatusFilter): Promise<RunRow[]> {
@@ -173,15 +168,15 @@ export class RedisStore implements Store {
   }
 
   async count(session_id: string): Promise<number> {
-    return this.#redis.zcard(this.#key('unfinished', session_id));
+    return this.redis.zcard(this.keyOf('unfinished', session_id));
   }
 
   async openRuns(owner?: string): Promise<OpenRuns[]> {
-    const list = owner === undefined ? 'status:' : `owner-status:${owner}:`;
+    const list = owner === undefined ? ['status'] : ['owner-status', owner];
     const found = await Promise.all(
       openStatuses.map(async (status) => {
-        const set = `${this.#prefix}${list}${status}`;
-        const [count, [oldest]] = await Promise.all([this.#redis.zcard(set), this.#redis.zrange(set, '0', '0')]);
+        const set = this.keyOf(...list, status);
+        const [count, [oldest]] = await Promise.all([this.redis.zcard(set), this.redis.zrange(set, '0', '0')]);
         return oldest === undefined ? [] : [{ status, count, oldest }];
       }),
     );
@@ -189,23 +184,18 @@ export class RedisStore implements Store {
   }
 
   async key(scope: string, key: string): Promise<Key | undefined> {
-    const text = await this.#redis.hget(`${this.#prefix}keys`, keyField({ scope, key }));
+    const text = await this.redis.hget(this.keyOf('keys'), keyField({ scope, key }));
     return text === null ? undefined : JSON.parse(text);
   }
 
-  async compareAndSet(
-    run_id: string,
-    column: SharedColumn,
-    before: string | null,
-    after: string | null,
-  ): Promise<boolean> {
-    return (await this.#redis.rivuletCompareAndSet(...this.#keys, run_id, column, before ?? '', after ?? '')) === 1;
+  async compareAndSet(run_id: string, column: SharedColumn, before: SharedValue, after: SharedValue): Promise<boolean> {
+    return (await this.redis.rivuletCompareAndSet(...this.keys, run_id, column, before ?? '', after ?? '')) === 1;
   }
 
   async session(session_id: string): Promise<SessionRow | undefined> {
     const [[urls, state], history] = await Promise.all([
-      this.#redis.hmget(this.#key('session', session_id), 'urls', 'state'),
-      this.#redis.zrange(this.#key('history', session_id), '0', '-1'),
+      this.redis.hmget(this.keyOf('session', session_id), 'urls', 'state'),
+      this.redis.zrange(this.keyOf('history', session_id), '0', '-1'),
     ]);
     return urls == null ? undefined : { session_id, history, state: state ?? null };
   }
@@ -214,8 +204,8 @@ export class RedisStore implements Store {
     if (resource_ids.length === 0) return [];
     // In this order: a session that is removed in between was there when the call began.
     const [removed, texts] = await Promise.all([
-      this.#redis.scard(`${this.#prefix}removed`),
-      this.#redis.mget(resource_ids.map((id) => this.#key('resource', id))),
+      this.redis.scard(this.keyOf('removed')),
+      this.redis.mget(resource_ids.map((id) => this.keyOf('resource', id))),
     ]);
     const found = texts.map((text): Resource | undefined => (text === null ? undefined : JSON.parse(text)));
     if (removed === 0) return found;
@@ -224,15 +214,15 @@ export class RedisStore implements Store {
 
   /** Whether the session of a resource was not removed: then sweeps delete the resource. */
   async #isKept({ session_id, resource_id }: Resource): Promise<boolean> {
-    return (await this.#redis.sismember(this.#key('kept', session_id), resource_id)) === 1;
+    return (await this.redis.sismember(this.keyOf('kept', session_id), resource_id)) === 1;
   }
 
   async figures(agent_names: readonly string[], owner?: string): Promise<AgentFigures[]> {
     const found = await Promise.all(
       agent_names.map((name) =>
         owner === undefined
-          ? this.#redis.hmget(this.#key('figures', name), ...figureFields)
-          : this.#redis.hmget(this.#key('figures-of', owner), ...figureFields.map((field) => `${field}:${name}`)),
+          ? this.redis.hmget(this.keyOf('figures', name), ...figureFields)
+          : this.redis.hmget(this.keyOf('figures-of', owner), ...figureFields.map((field) => `${field}:${name}`)),
       ),
     );
     return agent_names.flatMap((agent_name, index) => {
@@ -249,26 +239,24 @@ export class RedisStore implements Store {
   }
 
   async sessionsOf(owner: string, limit: number): Promise<string[]> {
-    return this.#redis.srandmember(this.#key('sessions-of', owner), limit);
+    return this.redis.srandmember(this.keyOf('sessions-of', owner), limit);
   }
 
   async remove(run_id: string): Promise<boolean> {
-    return (await this.#redis.rivuletRemove(...this.#keys, run_id)) === 1;
+    return (await this.redis.rivuletRemove(...this.keys, run_id)) === 1;
   }
 
   async removeSession(session_id: string): Promise<boolean> {
-    return (await this.#redis.rivuletRemoveSession(...this.#keys, session_id, sweepRows)) === 1;
+    return (await this.redis.rivuletRemoveSession(...this.keys, session_id, sweepRows)) === 1;
   }
 
   async removeOwner(owner: string): Promise<void> {
-    while ((await this.#redis.rivuletRemoveOwner(...this.#keys, owner, sweepRows)) > 0);
+    while ((await this.redis.rivuletRemoveOwner(...this.keys, owner, sweepRows)) > 0);
   }
 
   async sweep({ runs, keys, sessions, deliveries }: Cutoffs): Promise<boolean> {
     const times = [timestamp(runs), timestamp(keys), timestamp(sessions)] as const;
-    return (
-      (await this.#redis.rivuletSweep(...this.#keys, ...times, sweepRows, sweepSessions, timestamp(deliveries))) > 0
-    );
+    return (await this.redis.rivuletSweep(...this.keys, ...times, sweepRows, sweepSessions, timestamp(deliveries))) > 0;
   }
 
   async watch(moved: (moves: readonly RunNotification[] | undefined) => void): Promise<Watch> {
@@ -281,7 +269,7 @@ export class RedisStore implements Store {
   }
 
   async close(): Promise<void> {
-    await closeClient(this.#redis, this.drain());
+    await closeClient(this.redis, this.drain());
   }
 
   async #send(writes: readonly Write[], number: number): Promise<Outcome[]> {
@@ -289,7 +277,7 @@ export class RedisStore implements Store {
     // Events are passed beside the JSON: to escape and parse them again would take half of the time of a commit.
     const bodies = writes.map(({ lines }) => lines.join('\n'));
     for (const text of [encoded, ...bodies]) checkLength(text, this.#maxBytes);
-    const answer = await this.#redis.rivuletCommit(...this.#keys, this.#writer, number, encoded, ...bodies);
+    const answer = await this.redis.rivuletCommit(...this.keys, this.#writer, number, encoded, ...bodies);
     const outcomes = Array.from(answer, (letter, index) =>
       letter === targetsChanged ? this.#targetsOf(writes[index]) : (outcomeOfLetter[letter] ?? 'fenced'),
     );
@@ -298,7 +286,7 @@ export class RedisStore implements Store {
 
   /** Read after the commit: they may be newer than those that refused the write. */
   async #targetsOf(write: Write | undefined): Promise<TargetsChanged> {
-    return { targets: await this.#redis.hget(this.#key('run', write?.row.run_id ?? ''), 'targets') };
+    return { targets: await this.redis.hget(this.keyOf('run', write?.row.run_id ?? ''), 'targets') };
   }
 
   /** Reads a sorted set of runs from an id on, until `limit` runs match the filter. */
@@ -314,8 +302,8 @@ export class RedisStore implements Store {
     for (let next = from; found.length < limit; ) {
       const missing = limit - found.length;
       const filter = [agent_name, session_id, owner, status ?? ''] as const;
-      const [last, rows] = await this.#redis.rivuletList(
-        ...this.#keys,
+      const [last, rows] = await this.redis.rivuletList(
+        ...this.keys,
         range,
         set,
         next,
@@ -334,11 +322,7 @@ export class RedisStore implements Store {
   /** Reads a sorted set of runs by their times. */
   async #byTime(set: string, from: string, to: string, limit: number): Promise<RunRow[]> {
     const range = 'ZRANGEBYSCORE';
-    const [, found] = await this.#redis.rivuletList(...this.#keys, range, set, from, to, limit, limit, '', '', '', '');
+    const [, found] = await this.redis.rivuletList(...this.keys, range, set, from, to, limit, limit, '', '', '', '');
     return parseRows(found);
-  }
-
-  #key(kind: string, id: string): string {
-    return `${this.#prefix}${kind}:${id}`;
   }
 }

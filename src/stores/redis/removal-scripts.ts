@@ -1,4 +1,5 @@
 import { deliveryLines, dropDeliveries } from './delivery-scripts.ts';
+import { finalStatusesInLua, script } from './script.ts';
 
 // Scripts that delete; see `layout.ts` for the keys. Each call deletes a bounded number of items at about 20 µs each,
 // during which Redis serves no other command. Redis frees logs in the background.
@@ -72,9 +73,9 @@ end
 `;
 
 /** ARGV: a run. Returns 0 where it is not final. */
-export const removeRun = `${dropRun}
+export const removeRun = script<(run_id: string) => number>(`${dropRun}
 local id = ARGV[1]
-local final = { completed = true, failed = true, cancelled = true }
+${finalStatusesInLua}
 local run = redis.call('HMGET', p .. 'run:' .. id, 'status', 'session')
 local status, session = run[1], run[2]
 if status and not final[status] then return 0 end
@@ -88,14 +89,14 @@ end
 drop_deliveries(id)
 drop_run(id)
 return 1
-`;
+`);
 
 /** ARGV: a session, and how many items to delete now. Returns 0 where one of its runs is not final. */
-export const removeSession = `${dropSession}
+export const removeSession = script<(session_id: string, limit: number) => number>(`${dropSession}
 if redis.call('ZCARD', p .. 'unfinished:' .. ARGV[1]) > 0 then return 0 end
 drop_session(ARGV[1], ARGV[2])
 return 1
-`;
+`);
 
 /** Deletes an Idempotency-Key by its field, which is the JSON of its scope and key. */
 const dropKey = `
@@ -108,7 +109,7 @@ end
 `;
 
 /** ARGV: an owner, and how many items to delete now. Returns the number of deleted items. */
-export const removeOwner = `
+export const removeOwner = script<(owner: string, limit: number) => number>(`
 local p = KEYS[1]
 ${deliveryLines}${dropDeliveries}${dropKey}
 redis.call('UNLINK', p .. 'figures-of:' .. ARGV[1])
@@ -119,13 +120,15 @@ for _, id in ipairs(deliveries) do drop_delivery(id) end
 local urls = redis.call('HRANDFIELD', p .. 'failing:' .. ARGV[1], ARGV[2])
 for _, url in ipairs(urls) do forget_failures(ARGV[1], url) end
 return #keys + #deliveries + #urls
-`;
+`);
 
 /**
  * ARGV: the times in milliseconds before which runs, keys and sessions are old; the largest number of runs and keys to
  * delete, and of sessions to examine; the time before which deliveries and failures of URLs are old. Returns the number of items found.
  */
-export const sweep = `${dropSession}${dropKey}
+export const sweep = script<
+  (runs: number, keys: number, sessions: number, limit: number, sessionLimit: number, deliveries: number) => number
+>(`${dropSession}${dropKey}
 local function older(list, time, most)
   return redis.call('ZRANGEBYSCORE', p .. list, '-inf', '(' .. time, 'LIMIT', 0, most)
 end
@@ -153,4 +156,4 @@ for _, name in ipairs(failing) do
   forget_failures(owner, url)
 end
 return found + #runs + #keys + #sessions + #deliveries + #failing
-`;
+`);

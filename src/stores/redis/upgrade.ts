@@ -1,7 +1,7 @@
 import { needsOf } from './claims.ts';
 import { answered, primariesOf, type RedisClient } from './connection.ts';
 import { parseRows } from './run-sets.ts';
-import { scriptKeys } from './scripts.ts';
+import { scriptKeys } from './script.ts';
 
 /** Runs that one call upgrades: a few milliseconds, during which Redis serves no other command. */
 const page = 200;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { charsOf, fullChars } from '../../core/lines.ts';
 import type { AgentFigures, OpenRuns, RunFilter, StatusFilter, StatusPosition } from '../../core/ports/run-lists.ts';
-import type { Batch, Key, Outcome, RunRow, SharedColumn, Write } from '../../core/ports/run-store.ts';
+import type { Batch, Key, Outcome, RunRow, SharedColumn, SharedValue, Write } from '../../core/ports/run-store.ts';
 import type { Resource, SessionRow } from '../../core/ports/session-store.ts';
 import type { Cutoffs, Store } from '../../core/ports/store.ts';
 import type { RunInput } from '../../core/request.ts';
@@ -201,12 +201,7 @@ export class SqliteStore implements Store {
     return this.#reads.key.get(scope, key);
   }
 
-  async compareAndSet(
-    run_id: string,
-    column: SharedColumn,
-    before: string | null,
-    after: string | null,
-  ): Promise<boolean> {
+  async compareAndSet(run_id: string, column: SharedColumn, before: SharedValue, after: SharedValue): Promise<boolean> {
     const statement = column === 'targets' ? this.#sql.setTargets : this.#sql.setReaders;
     return this.#transaction(() => {
       const isSet = statement.run(after, run_id, before).changes > 0;

@@ -181,10 +181,10 @@ function prepareRemoval(db: Database) {
     db.prepare<[session: number, run_id: string]>(
       `DELETE FROM resources WHERE session = ? AND run_id = ? AND listed = ${listed}`,
     );
-  const someResources = (listed: number) =>
-    db.prepare<[session: number, limit: number]>(
-      `DELETE FROM resources WHERE position IN
-       (SELECT position FROM resources WHERE session = ? AND listed = ${listed} LIMIT ?)`,
+  /** Deletes some rows of a table by their positions. */
+  const some = <Parameters extends readonly Value[]>(table: string, where: string) =>
+    db.prepare<[...Parameters, limit: number]>(
+      `DELETE FROM ${table} WHERE position IN (SELECT position FROM ${table} WHERE ${where} LIMIT ?)`,
     );
   type Run = { run_id: string; finished_at: string };
   return {
@@ -208,21 +208,15 @@ function prepareRemoval(db: Database) {
     ),
     insertRemovedSession: ofSession('INSERT INTO removed_sessions (session) VALUES (?)'),
     removedRun: db.prepare<[], { run: number }>('SELECT run FROM removed LIMIT 1'),
-    clearEvents: db.prepare<[run: number, limit: number]>(
-      'DELETE FROM events WHERE position IN (SELECT position FROM events WHERE run = ? LIMIT ?)',
-    ),
-    clearJournal: db.prepare<[run: number, limit: number]>(
-      'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE run = ? LIMIT ?)',
-    ),
+    clearEvents: some<[run: number]>('events', 'run = ?'),
+    clearJournal: some<[run: number]>('journal', 'run = ?'),
     clearRemoved: ofRun('DELETE FROM removed WHERE run = ?'),
     removedSession: db.prepare<[], { session: number }>('SELECT session FROM removed_sessions LIMIT 1'),
     clearRemovedSession: ofSession('DELETE FROM removed_sessions WHERE session = ?'),
     runOfSession: db.prepare<[number], Run>('SELECT run_id, finished_at FROM runs WHERE session = ? LIMIT 1'),
-    clearListed: someResources(1),
-    clearUnlisted: someResources(0),
-    clearUrls: db.prepare<[number, number]>(
-      'DELETE FROM history WHERE position IN (SELECT position FROM history WHERE session = ? LIMIT ?)',
-    ),
+    clearListed: some<[session: number]>('resources', 'session = ? AND listed = 1'),
+    clearUnlisted: some<[session: number]>('resources', 'session = ? AND listed = 0'),
+    clearUrls: some<[session: number]>('history', 'session = ?'),
     idleSession: db.prepare<[string], { session_id: string }>(
       'SELECT session_id FROM sessions WHERE idle = 1 AND used_at < ? LIMIT 1',
     ),
@@ -234,9 +228,7 @@ function prepareRemoval(db: Database) {
        (SELECT scope, key FROM keys WHERE scope > ?1 || ' ' AND scope < ?1 || '!' LIMIT ?2)`,
     ),
     deleteDeliveries: byId('DELETE FROM deliveries WHERE run_id = ?'),
-    clearDeliveriesOf: db.prepare<[owner: string, limit: number]>(
-      'DELETE FROM deliveries WHERE position IN (SELECT position FROM deliveries WHERE owner = ? LIMIT ?)',
-    ),
+    clearDeliveriesOf: some<[owner: string]>('deliveries', 'owner = ?'),
     clearDeliveries: db.prepare<[before: string, limit: number]>(
       `DELETE FROM deliveries WHERE position IN (
          SELECT position FROM deliveries INDEXED BY deliveries_ended WHERE due IS NULL AND created_at < ? LIMIT ?

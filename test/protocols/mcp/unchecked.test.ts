@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { checkAgainst } from '../../../src/engine/agents/json-schema.ts';
-import { completedResult } from '../../../src/protocols/mcp/tool-result.ts';
+import { endedResult } from '../../../src/protocols/mcp/tool-result.ts';
 import type { Run } from '../../../src/schema/run.ts';
 
 vi.mock('../../../src/engine/agents/processor-time.ts', () => ({ inProcessorTime: () => ({ state: 'starved' }) }));
@@ -22,7 +22,7 @@ it('the data of a completed run reaches the client where the machine has no time
     created_at,
     finished_at: created_at,
   };
-  expect(completedResult(run, { type: 'object' })).toMatchObject({ isError: false, structuredContent: { count: 3 } });
+  expect(endedResult(run, { type: 'object' })).toMatchObject({ isError: false, structuredContent: { count: 3 } });
 });
 
 it('a value that the machine has no time to check is not called invalid, and may be sent again', () => {
