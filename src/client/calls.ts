@@ -6,7 +6,6 @@ import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import { Events } from './events.ts';
 import type { Begin, FeedEvent, Followed, FollowedFeed, FollowedRun, FollowOptions, RunsFilter } from './follow.ts';
-import type { Method } from './http.ts';
 import { type Input, type Reply, toMessages, toReply } from './input.ts';
 import { toRun } from './operators.ts';
 import type {
@@ -43,8 +42,8 @@ export interface CallRequest extends CallOptions, Partial<Begin> {
 export interface Transport {
   /** The channel of a reply that names none. Default: the server's. */
   readonly channel?: string;
-  /** `path` is that of the API's route, such as `runs/:run_id`; the answer of a server has to have the shape. */
-  call<T>(method: Method, path: string, shape: Shape<T>, request: CallRequest): Promise<T>;
+  /** `route` is one of the API, such as `GET /runs/:run_id`; the answer of a server has to have the shape. */
+  call<T>(route: string, shape: Shape<T>, request: CallRequest): Promise<T>;
   /** The reader of a subscription or a loop, which the signal ends. */
   read(
     source: Followed,
@@ -79,12 +78,12 @@ export class Calls implements Rivulet {
 
   async start(agent_name: string, input: Input, options: StartOptions = {}): Promise<Run> {
     const { signal } = options;
-    return this.#transport.call('POST', 'runs', isRun, { ...beginning(agent_name, input, 'async', options), signal });
+    return this.#transport.call('POST /runs', isRun, { ...beginning(agent_name, input, 'async', options), signal });
   }
 
   async resume(run_id: string, reply: Reply, options: ResumeOptions = {}): Promise<Run> {
     const { idempotency_key, channel = this.#transport.channel, signal } = options;
-    return this.#transport.call('POST', 'runs/:run_id', isRun, {
+    return this.#transport.call('POST /runs/:run_id', isRun, {
       params: { run_id },
       body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
       headers: { 'Idempotency-Key': idempotency_key, 'Rivulet-Channel': channel },
@@ -95,28 +94,28 @@ export class Calls implements Rivulet {
   again(run_id: string, { after, idempotency_key, signal }: AgainOptions = {}): Promise<Run> {
     const headers = { 'Idempotency-Key': idempotency_key };
     const request = { params: { run_id }, body: { after }, headers, signal };
-    return this.#transport.call('POST', 'runs/:run_id/again', isRun, request);
+    return this.#transport.call('POST /runs/:run_id/again', isRun, request);
   }
 
   cancel(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#transport.call('POST', 'runs/:run_id/cancel', isRun, { params: { run_id }, ...options });
+    return this.#transport.call('POST /runs/:run_id/cancel', isRun, { params: { run_id }, ...options });
   }
 
   retry(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#transport.call('POST', 'runs/:run_id/retry', isRun, { params: { run_id }, ...options });
+    return this.#transport.call('POST /runs/:run_id/retry', isRun, { params: { run_id }, ...options });
   }
 
   get(run_id: string, options?: CallOptions): Promise<RunDetails> {
-    return this.#transport.call('GET', 'runs/:run_id', isRunDetails, { params: { run_id }, ...options });
+    return this.#transport.call('GET /runs/:run_id', isRunDetails, { params: { run_id }, ...options });
   }
 
   diagnostics(run_id: string, after?: number, options?: CallOptions): Promise<DiagnosticsResponse> {
     const request = { params: { run_id }, query: { after }, ...options };
-    return this.#transport.call('GET', 'runs/:run_id/diagnostics', isDiagnosticsPage, request);
+    return this.#transport.call('GET /runs/:run_id/diagnostics', isDiagnosticsPage, request);
   }
 
   runs(query: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {
-    return this.#transport.call('GET', 'runs', isRunsPage, { query, ...options });
+    return this.#transport.call('GET /runs', isRunsPage, { query, ...options });
   }
 
   watchRuns(filters: RunsFilter = {}, options: WatchRunsOptions = {}): Observable<RunSummary> {
@@ -129,32 +128,32 @@ export class Calls implements Rivulet {
   }
 
   async remove(run_id: string, options?: CallOptions): Promise<void> {
-    await this.#transport.call('DELETE', 'runs/:run_id', isNothing, { params: { run_id }, ...options });
+    await this.#transport.call('DELETE /runs/:run_id', isNothing, { params: { run_id }, ...options });
   }
 
   async agents(query: AgentsQuery = { limit: 1000 }, options?: CallOptions): Promise<AgentManifest[]> {
-    return (await this.#transport.call('GET', 'agents', isAgentsPage, { query, ...options })).agents;
+    return (await this.#transport.call('GET /agents', isAgentsPage, { query, ...options })).agents;
   }
 
   agent(name: string, options?: CallOptions): Promise<AgentManifest> {
-    return this.#transport.call('GET', 'agents/:name', isManifest, { params: { name }, ...options });
+    return this.#transport.call('GET /agents/:name', isManifest, { params: { name }, ...options });
   }
 
   session(session_id: string, options?: CallOptions): Promise<Session> {
-    return this.#transport.call('GET', 'sessions/:session_id', isSession, { params: { session_id }, ...options });
+    return this.#transport.call('GET /sessions/:session_id', isSession, { params: { session_id }, ...options });
   }
 
   resource(url: string, options?: CallOptions): Promise<unknown> {
     const resource_id = url.slice(url.lastIndexOf('/') + 1);
-    return this.#transport.call('GET', 'resources/:resource_id', isJson, { params: { resource_id }, ...options });
+    return this.#transport.call('GET /resources/:resource_id', isJson, { params: { resource_id }, ...options });
   }
 
   async removeSession(session_id: string, options?: CallOptions): Promise<void> {
-    await this.#transport.call('DELETE', 'sessions/:session_id', isNothing, { params: { session_id }, ...options });
+    await this.#transport.call('DELETE /sessions/:session_id', isNothing, { params: { session_id }, ...options });
   }
 
   erase(owner?: string, options?: CallOptions): Promise<ErasedData> {
-    return this.#transport.call('DELETE', 'principals/me/data', isErased, { query: { owner }, ...options });
+    return this.#transport.call('DELETE /principals/me/data', isErased, { query: { owner }, ...options });
   }
 
   /** Each subscription calls `source`, and has its own cursor. */

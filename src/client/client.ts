@@ -8,7 +8,7 @@ import {
   type FollowOptions,
   type Reconnect,
 } from './follow.ts';
-import { Http, type HttpOptions, type Method, query, segmentOf } from './http.ts';
+import { Http, type HttpOptions, query, segmentOf } from './http.ts';
 import { httpEvents } from './http-events.ts';
 import type { Rivulet } from './rivulet.ts';
 import type { Shape } from './shapes.ts';
@@ -55,16 +55,13 @@ class HttpTransport implements Transport {
     this.#connect = httpEvents(this.#http, this.#reconnect.idleTimeout);
   }
 
-  async call<T>(
-    method: Method,
-    path: string,
-    shape: Shape<T>,
-    { params = {}, query: values = {}, body, headers, signal }: CallRequest,
-  ): Promise<T> {
-    const filled = path.replace(/:(\w+)/, (_, name: string) => segmentOf(params[name] ?? '')) + query(values);
-    if (body === undefined) return this.#http.json(method, filled, shape, { signal });
+  async call<T>(route: string, shape: Shape<T>, request: CallRequest): Promise<T> {
+    const { params = {}, query: values = {}, body, headers, signal } = request;
+    const [method = '', pattern = ''] = route.split(' /');
+    const path = pattern.replace(/:(\w+)/, (_, name: string) => segmentOf(params[name] ?? '')) + query(values);
+    if (body === undefined) return this.#http.json(method, path, shape, { signal });
     const keyed = { ...headers, 'Idempotency-Key': headers?.['Idempotency-Key'] ?? newKey() };
-    const send = (): Promise<T> => this.#http.json(method, filled, shape, { body, headers: keyed, signal });
+    const send = (): Promise<T> => this.#http.json(method, path, shape, { body, headers: keyed, signal });
     // A POST that got no answer may have arrived. It is sent once more, and its key makes one run, or one reply, of both.
     return send().catch((error) => {
       if (isLost(error)) return send();

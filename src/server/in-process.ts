@@ -11,7 +11,7 @@ import {
   type Numbered,
   type Reconnect,
 } from '../client/follow.ts';
-import { type Method, segmentOf } from '../client/http.ts';
+import { segmentOf } from '../client/http.ts';
 import type { Shape } from '../client/shapes.ts';
 import { fail, RivuletError } from '../core/errors.ts';
 import { parsedWithout, reasonOf } from '../core/json.ts';
@@ -26,7 +26,7 @@ import { checkJsonSize } from '../http/limits/json-size.ts';
 import type { HttpLimits } from '../http/limits/limits.ts';
 import { fromTexts } from '../http/requests/from-texts.ts';
 import { agentOperations } from '../protocols/acp/agents.ts';
-import type { Input, Operation } from '../protocols/acp/operation.ts';
+import type { Operation } from '../protocols/acp/operation.ts';
 import { createRun, listRunEvents, runOperations, watchRuns } from '../protocols/acp/runs.ts';
 import { sessionOperations } from '../protocols/acp/sessions.ts';
 import type { Event } from '../schema/event.ts';
@@ -49,12 +49,9 @@ const retryAfter = 1_000;
 /** A principal that the app has authenticated itself. */
 export type CustomPrincipal = Omit<Principal, 'kind'>;
 
-/** By method and path. */
+/** By route. */
 const operations = new Map<string, Operation>(
-  Object.values({ ...agentOperations, ...runOperations, ...sessionOperations }).map((one: Operation) => [
-    `${one.method} ${one.url.slice(1)}`,
-    one,
-  ]),
+  Object.values({ ...agentOperations, ...runOperations, ...sessionOperations }).map((one) => [one.route, one]),
 );
 
 /** The events that one HTTP stream would carry: of a run, or of a feed. */
@@ -87,13 +84,14 @@ export class InProcess implements Transport {
     return new InProcess({ ...this.#options, access }, this.#readers);
   }
 
-  call<T>(method: Method, path: string, _shape: Shape<T>, { signal, ...request }: CallRequest): Promise<T> {
+  call<T>(route: string, _shape: Shape<T>, { signal, ...request }: CallRequest): Promise<T> {
     return this.#guarded(async () => {
-      const called = operations.get(`${method} ${path}`);
-      if (called === undefined) throw fail('route_unknown', method, path);
+      const called = operations.get(route);
+      if (called === undefined) throw new Error(`no operation has the route ${route}`);
       const answer = await this.#answer(called, request);
-      if (answer === undefined) return JSON.parse('null');
-      return JSON.parse(called.json?.(answer) ?? (typeof answer === 'string' ? answer : JSON.stringify(answer)));
+      return JSON.parse(
+        called.json?.(answer) ?? (typeof answer === 'string' ? answer : JSON.stringify(answer ?? null)),
+      );
     }, signal);
   }
 
@@ -121,20 +119,13 @@ export class InProcess implements Transport {
     }
   }
 
-  /** Whether calls are refused. */
-  get stopping(): boolean {
-    return this.#readers.stopping;
-  }
-
-  /** Refuses calls from now on. Open readers continue until the engine has stopped. */
-  refuse(): void {
+  /** Refuses calls from now on. Open readers end when the engine has stopped, with the error of a refused call. */
+  async stop(engine: { stop(): Promise<void> }): Promise<void> {
     this.#readers.stopping = true;
-  }
-
-  /** Ends the open readers, with the error of a refused call. */
-  endStreams(): void {
-    const stopping = this.#refusal(fail('stopping'));
-    for (const follower of this.#readers.open) follower.abort(stopping);
+    await engine.stop().finally(() => {
+      const stopping = this.#refusal(fail('stopping'));
+      for (const follower of this.#readers.open) follower.abort(stopping);
+    });
   }
 
   async *#stream<Together>(
@@ -218,17 +209,18 @@ export class InProcess implements Transport {
 
   /** Checks a request as a server does, and does what the operation does. */
   #answer<Answer>(
-    { schema, call }: Operation<Answer>,
+    operation: Operation<Answer>,
     { params = {}, query = {}, headers = {}, body }: CallRequest,
   ): Promise<Answer> {
     for (const id of Object.values(params)) segmentOf(id);
-    const checked: Input = {
-      params: fromUrl(schema.params, params, 'path'),
-      query: fromUrl(schema.querystring, query, 'query'),
-      headers: checkedBy(schema.headers, lowerCase(textsOf(headers)), 'headers'),
-      body: body && checkedBy(schema.body, this.#parsed(body), 'body'),
-    };
-    return call(this.#options.access, checked);
+    const named = lowerCase(textsOf(headers));
+    checkedBy(operation.headers, named, 'headers');
+    return operation.call(this.#options.access, {
+      params: fromUrl(operation.params, params, 'path'),
+      query: fromUrl(operation.query, query, 'query'),
+      headers: named,
+      body: body && checkedBy(operation.body, this.#parsed(body), 'body'),
+    });
   }
 
   /** A copy of a body, as a server parses it. @throws RivuletError `body_not_json`, `body_too_large`, and as `checkJsonSize` */

@@ -152,7 +152,7 @@ export class LocalRuntime extends Calls implements Runtime {
 
   /** Whether calls are refused. */
   get stopping(): boolean {
-    return this.#inProcess.stopping;
+    return this.#stopped !== undefined;
   }
 
   get engine(): Engine {
@@ -224,8 +224,7 @@ export class LocalRuntime extends Calls implements Runtime {
 
   /** Refuses calls, stops all runs and ends all streams; the store stays open. */
   stopEngine(): Promise<void> {
-    this.#inProcess.refuse();
-    this.#stopped ??= this.engine.stop().finally(() => this.#inProcess.endStreams());
+    this.#stopped ??= this.#inProcess.stop(this.engine);
     return this.#stopped;
   }
 

@@ -14,28 +14,22 @@ interface AgentOptions {
 }
 
 const listAgents = operation({
-  method: 'GET',
-  url: '/agents',
+  route: 'GET /agents',
   config: { scope: 'agents:read' },
-  schema: {
-    summary: 'List agents',
-    tags: ['agents'],
-    querystring: AgentsQuery,
-    response: { 200: AgentsResponse, ...refusals(422) },
-  },
+  summary: 'List agents',
+  tags: ['agents'],
+  query: AgentsQuery,
+  response: { 200: AgentsResponse, ...refusals(422) },
   call: async (access, { query: { limit = 10, offset = 0 } }) => ({ agents: await access.manifests(limit, offset) }),
 });
 
 const getAgent = operation({
-  method: 'GET',
-  url: '/agents/:name',
+  route: 'GET /agents/:name',
   config: { scope: 'agents:read' },
-  schema: {
-    summary: 'Read the manifest of an agent',
-    tags: ['agents'],
-    params: AgentParams,
-    response: { 200: AgentManifest, ...refusals(404) },
-  },
+  summary: 'Read the manifest of an agent',
+  tags: ['agents'],
+  params: AgentParams,
+  response: { 200: AgentManifest, ...refusals(404) },
   call: (access, { params }) => access.manifest(params.name),
 });
 

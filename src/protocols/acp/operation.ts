@@ -6,50 +6,54 @@ import type { AccessOf } from '../../http/requests/caller.ts';
 import { sendJson } from '../../http/requests/respond.ts';
 import { ErrorBody } from '../../schema/error.ts';
 
-interface Schema {
-  readonly summary: string;
-  readonly tags: readonly string[];
-  readonly params?: TSchema;
-  readonly querystring?: TSchema;
-  readonly headers?: TSchema;
-  readonly body?: TSchema;
-  /** By status; the lowest one is that of the answer. */
-  readonly response: Readonly<Record<number, unknown>>;
-}
+type Method = 'GET' | 'POST' | 'DELETE';
 
-/** The parts of a request, as the schemas of its operation have checked them. */
-export interface Input {
-  readonly params: unknown;
-  readonly query: unknown;
-  readonly headers: unknown;
-  readonly body: unknown;
-}
-
-type Checked<S> = S extends TSchema ? Static<S> : unknown;
-
-interface InputOf<S extends Schema> extends Input {
-  readonly params: Checked<S['params']>;
-  readonly query: Checked<S['querystring']>;
-  readonly headers: Checked<S['headers']> & IncomingHttpHeaders;
-  readonly body: Checked<S['body']>;
+/** The parts of a request, which the schemas of its operation have checked. */
+export interface Input<
+  Params extends TSchema = TSchema,
+  Query extends TSchema = TSchema,
+  Headers extends TSchema = TSchema,
+  Body extends TSchema = TSchema,
+> {
+  readonly params: Static<Params>;
+  readonly query: Static<Query>;
+  readonly headers: Static<Headers> & IncomingHttpHeaders;
+  readonly body: Static<Body>;
 }
 
 /** An operation of the API, for callers over HTTP and in this process: its route, and what it does for a caller. */
-export interface Operation<Answer = unknown, Taken extends Input = Input>
-  extends Pick<RouteOptions, 'config' | 'exposeHeadRoute' | 'preValidation'> {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  readonly url: string;
-  readonly schema: Schema;
-  /** A text is JSON. As a method, it is also one of an operation that takes any input: the schemas check the difference. */
-  call(access: Access, input: Taken): Promise<Answer>;
+export interface Operation<
+  Answer = unknown,
+  Params extends TSchema = TSchema,
+  Query extends TSchema = TSchema,
+  Headers extends TSchema = TSchema,
+  Body extends TSchema = TSchema,
+> extends Pick<RouteOptions, 'config' | 'exposeHeadRoute' | 'preValidation'> {
+  readonly route: `${Method} /${string}`;
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly headers?: Headers;
+  readonly body?: Body;
+  /** Schemas by status; the lowest status is that of the answer. */
+  readonly response: Readonly<Record<number, unknown>>;
+  /** A text is JSON. */
+  call(access: Access, input: Input<Params, Query, Headers, Body>): Promise<Answer>;
   /** The JSON of an answer that has more than JSON. */
   json?(answer: Answer): string;
 }
 
-/** An operation whose schemas tell the type of its input. */
-export const operation = <S extends Schema, Answer>(
-  row: Omit<Operation<Answer, InputOf<S>>, 'schema'> & { readonly schema: S },
-): Operation<Answer, InputOf<S>> => row;
+/** An operation, whose schemas tell the types of its input. */
+export const operation = <
+  Answer,
+  Params extends TSchema = TSchema,
+  Query extends TSchema = TSchema,
+  Headers extends TSchema = TSchema,
+  Body extends TSchema = TSchema,
+>(
+  row: Operation<Answer, Params, Query, Headers, Body>,
+): Operation<Answer, Params, Query, Headers, Body> => row;
 
 /** The responses of an operation that is refused with some statuses. */
 export const refusals = (...statuses: number[]) =>
@@ -59,7 +63,7 @@ type Handler<Taken> = (input: Taken, reply: FastifyReply, own: Access) => Promis
 
 /** The answers that need more than what the operation returns. The whole request is that of the reply. */
 type Handlers<Operations> = {
-  readonly [Name in keyof Operations]?: Operations[Name] extends Operation<infer _, infer Taken>
+  readonly [Name in keyof Operations]?: Operations[Name] extends { call(access: Access, input: infer Taken): unknown }
     ? Handler<Taken>
     : never;
 };
@@ -71,7 +75,9 @@ export function serve<Operations extends Readonly<Record<string, Operation>>>(
   operations: Operations,
   handlers: Handlers<Operations> = {},
 ): void {
-  for (const [operationId, { call, json: _, schema, ...route }] of Object.entries(operations)) {
+  for (const [operationId, operation] of Object.entries(operations)) {
+    const { route, call, json: _, config, exposeHeadRoute, preValidation, query, ...schema } = operation;
+    const [method = '', url = ''] = route.split(' ');
     const status = Number(Object.keys(schema.response)[0]);
     const answer: Handler<Input> = async (input, reply, own) => {
       const value = await call(own, input);
@@ -81,8 +87,12 @@ export function serve<Operations extends Readonly<Record<string, Operation>>>(
     // A cast: the schemas of the operation have checked the request.
     const handle = (handlers as Partial<Record<string, Handler<Input>>>)[operationId] ?? answer;
     app.route({
-      ...route,
-      schema: { operationId, ...schema },
+      method,
+      url,
+      config,
+      exposeHeadRoute,
+      preValidation,
+      schema: { operationId, ...schema, ...(query && { querystring: query }) },
       handler: (request, reply) => handle(request, reply, access(request)),
     });
   }

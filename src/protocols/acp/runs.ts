@@ -49,33 +49,27 @@ const modes = {
 const runJson = ({ run }: AcceptedRun): string => run;
 
 export const createRun = operation({
-  method: 'POST',
-  url: '/runs',
+  route: 'POST /runs',
   config: { scope: 'runs:write', work: 'creates' },
-  schema: {
-    summary: 'Run an agent',
-    tags,
-    headers: RunHeaders,
-    body: RunCreateRequest,
-    response: { ...modes, ...refusals(400, 404, 409, 422, 503) },
-  },
+  summary: 'Run an agent',
+  tags,
+  headers: RunHeaders,
+  body: RunCreateRequest,
+  response: { ...modes, ...refusals(400, 404, 409, 422, 503) },
   call: (access, { body, headers }) =>
     access.create(body, { ...runOptions(headers), repeats: repeatedAfter(headers, body.mode) !== undefined }),
   json: runJson,
 });
 
 const resumeRun = operation({
-  method: 'POST',
-  url: '/runs/:run_id',
+  route: 'POST /runs/:run_id',
   config: { scope: 'runs:write', work: 'resumes' },
-  schema: {
-    summary: 'Reply to an awaiting run',
-    tags,
-    params: RunParams,
-    headers: RunHeaders,
-    body: RunResumeRequest,
-    response: { ...modes, ...refusals(404, 409, 422) },
-  },
+  summary: 'Reply to an awaiting run',
+  tags,
+  params: RunParams,
+  headers: RunHeaders,
+  body: RunResumeRequest,
+  response: { ...modes, ...refusals(404, 409, 422) },
   call: (access, { params, body, headers }) =>
     access.resume(params.run_id.toLowerCase(), body.await_resume, {
       ...runOptions(headers),
@@ -85,37 +79,31 @@ const resumeRun = operation({
 });
 
 const cancelRun = operation({
-  method: 'POST',
-  url: '/runs/:run_id/cancel',
+  route: 'POST /runs/:run_id/cancel',
   config: { scope: 'runs:write' },
-  schema: {
-    summary: 'Cancel a run',
-    tags,
-    params: RunParams,
-    response: { 202: Run, ...refusals(404, 409, 422) },
-  },
+  summary: 'Cancel a run',
+  tags,
+  params: RunParams,
+  response: { 202: Run, ...refusals(404, 409, 422) },
   call: (access, { params }) => access.cancel(params.run_id.toLowerCase()),
 });
 
 const retryRun = operation({
   ...cancelRun,
-  url: '/runs/:run_id/retry',
-  schema: { ...cancelRun.schema, params: RunParams, summary: 'Try a parked run again' },
+  route: 'POST /runs/:run_id/retry',
+  summary: 'Try a parked run again',
   call: (access, { params }) => access.retry(params.run_id.toLowerCase()),
 });
 
 const runAgain = operation({
-  method: 'POST',
-  url: '/runs/:run_id/again',
+  route: 'POST /runs/:run_id/again',
   config: { scope: 'runs:write', work: 'creates' },
-  schema: {
-    summary: 'Run again from an event',
-    tags,
-    params: RunParams,
-    headers: RunHeaders,
-    body: RunAgainRequest,
-    response: { 202: Run, ...refusals(403, 404, 409, 422, 503) },
-  },
+  summary: 'Run again from an event',
+  tags,
+  params: RunParams,
+  headers: RunHeaders,
+  body: RunAgainRequest,
+  response: { 202: Run, ...refusals(403, 404, 409, 422, 503) },
   // A request without a body asks for the beginning.
   preValidation: async (request) => {
     request.body ??= {};
@@ -130,27 +118,22 @@ const runsOrFeed = {
   content: {
     'application/json': { schema: RunsResponse },
     'text/event-stream': {
-      schema: {
-        type: 'string',
-        description:
-          'SSE; `data` of an event `run` is `{"run": RunSummary}`, the state of a run, which replaces an earlier one; ' +
-          'one that does not match the filter has matched before. `ready` follows the states of the beginning. ' +
-          '`reset` says that changes may be missing: the newest runs and `ready` follow. Send the last id as Last-Event-ID.',
-      },
+      type: 'string',
+      description:
+        'SSE; `data` of an event `run` is `{"run": RunSummary}`, the state of a run, which replaces an earlier one; ' +
+        'one that does not match the filter has matched before. `ready` follows the states of the beginning. ' +
+        '`reset` says that changes may be missing: the newest runs and `ready` follow. Send the last id as Last-Event-ID.',
     },
   },
 };
 
 const runsRoute = {
-  method: 'GET',
-  url: '/runs',
+  route: 'GET /runs',
   config: { scope: 'runs:read', streams: true },
-  schema: {
-    summary: 'List or watch runs, newest first',
-    tags,
-    querystring: RunsQuery,
-    response: { 200: runsOrFeed, ...refusals(400, 404, 422) },
-  },
+  summary: 'List or watch runs, newest first',
+  tags,
+  query: RunsQuery,
+  response: { 200: runsOrFeed, ...refusals(400, 404, 422) },
 } as const;
 
 const listRuns = operation({
@@ -169,24 +152,23 @@ export const watchRuns = operation({
 });
 
 const getRun = operation({
-  method: 'GET',
-  url: '/runs/:run_id',
+  route: 'GET /runs/:run_id',
   config: { scope: 'runs:read' },
-  schema: { summary: 'Read a run', tags, params: RunParams, response: { 200: RunDetails, ...refusals(404, 422) } },
+  summary: 'Read a run',
+  tags,
+  params: RunParams,
+  response: { 200: RunDetails, ...refusals(404, 422) },
   call: (access, { params }) => access.details(params.run_id.toLowerCase()),
 });
 
 const listDiagnostics = operation({
-  method: 'GET',
-  url: '/runs/:run_id/diagnostics',
+  route: 'GET /runs/:run_id/diagnostics',
   config: { scope: 'runs:read' },
-  schema: {
-    summary: 'Read the model calls and log lines of a run',
-    tags,
-    params: RunParams,
-    querystring: DiagnosticsQuery,
-    response: { 200: DiagnosticsResponse, ...refusals(403, 404, 422) },
-  },
+  summary: 'Read the model calls and log lines of a run',
+  tags,
+  params: RunParams,
+  query: DiagnosticsQuery,
+  response: { 200: DiagnosticsResponse, ...refusals(403, 404, 422) },
   async call(access, { params, query: { after = 0 } }) {
     const { diagnostics, next } = await access.diagnostics(params.run_id.toLowerCase(), after, diagnosticsPage);
     return `{"diagnostics":[${diagnostics.join(',')}]${next === undefined ? '' : `,"next":${next}`}}`;
@@ -194,38 +176,32 @@ const listDiagnostics = operation({
 });
 
 const deleteRun = operation({
-  method: 'DELETE',
-  url: '/runs/:run_id',
+  route: 'DELETE /runs/:run_id',
   config: { scope: 'runs:write' },
-  schema: {
-    summary: 'Delete a run',
-    tags,
-    params: RunParams,
-    response: { 204: { description: 'the run is deleted', type: 'null' }, ...refusals(404, 409, 422) },
-  },
+  summary: 'Delete a run',
+  tags,
+  params: RunParams,
+  response: { 204: { description: 'the run is deleted', type: 'null' }, ...refusals(404, 409, 422) },
   call: (access, { params }) => access.remove(params.run_id.toLowerCase()),
 });
 
 /** Finds out what a reader of events asks for. */
 export const listRunEvents = operation({
-  method: 'GET',
-  url: '/runs/:run_id/events',
+  route: 'GET /runs/:run_id/events',
   // A HEAD request for a live stream would never end.
   exposeHeadRoute: false,
   config: { scope: 'runs:read', ticket: true, streams: true },
-  schema: {
-    summary: 'Read or follow the events of a run',
-    tags,
-    params: RunParams,
-    querystring: EventsQuery,
-    response: {
-      200: {
-        description: 'The events after the cursor',
-        content: { 'application/json': { schema: RunEventsResponse }, 'text/event-stream': eventStream },
-      },
-      204: { description: 'stream: the run is final and has no events after the cursor', type: 'null' },
-      ...refusals(400, 404, 422),
+  summary: 'Read or follow the events of a run',
+  tags,
+  params: RunParams,
+  query: EventsQuery,
+  response: {
+    200: {
+      description: 'The events after the cursor',
+      content: { 'application/json': { schema: RunEventsResponse }, 'text/event-stream': eventStream },
     },
+    204: { description: 'stream: the run is final and has no events after the cursor', type: 'null' },
+    ...refusals(400, 404, 422),
   },
   // The last id has precedence: a browser that reconnects repeats the `?after=` of its first request.
   call: async (_access, { params, query: { after, lastEventId: last }, headers }) => ({
@@ -253,9 +229,9 @@ export function runRoutes(
   { access, responder, base }: Pick<ProtocolOptions, 'access' | 'responder' | 'base'>,
 ): void {
   /** Answers in a mode. A client that repeats the request of a stream that broke gets the events after its cursor. */
-  const begin = async <Taken extends Input & { readonly headers: IncomingHttpHeaders }>(
-    begins: Operation<AcceptedRun, Taken>,
-    input: Taken,
+  const begin = async (
+    begins: Operation<AcceptedRun>,
+    input: Input,
     mode: RunMode = 'sync',
     reply: FastifyReply,
     own: Access,

@@ -7,67 +7,55 @@ import { operation, refusals, serve } from './operation.ts';
 const tags = ['sessions'];
 
 const getSession = operation({
-  method: 'GET',
-  url: '/sessions/:session_id',
+  route: 'GET /sessions/:session_id',
   config: { scope: 'sessions:read' },
-  schema: {
-    summary: 'Read a session',
-    tags,
-    params: SessionParams,
-    querystring: OwnerQuery,
-    response: { 200: Session, ...refusals(404, 422) },
-  },
+  summary: 'Read a session',
+  tags,
+  params: SessionParams,
+  query: OwnerQuery,
+  response: { 200: Session, ...refusals(404, 422) },
   call: (access, { params, query }) => access.session(params.session_id.toLowerCase(), query.owner),
 });
 
 // The text of the public specification has the first path, and its clients use this one.
-const getSessionAlias = {
+const getSessionAlias = operation({
   ...getSession,
-  url: '/session/:session_id',
-  schema: { ...getSession.schema, summary: 'Read a session, at the path that ACP clients use' },
-};
+  route: 'GET /session/:session_id',
+  summary: 'Read a session, at the path that ACP clients use',
+});
 
 const deleteSession = operation({
-  method: 'DELETE',
-  url: '/sessions/:session_id',
+  route: 'DELETE /sessions/:session_id',
   config: { scope: 'sessions:write' },
-  schema: {
-    summary: 'Delete a session',
-    tags,
-    params: SessionParams,
-    querystring: OwnerQuery,
-    response: { 204: { description: 'the session is deleted', type: 'null' }, ...refusals(404, 409, 422) },
-  },
+  summary: 'Delete a session',
+  tags,
+  params: SessionParams,
+  query: OwnerQuery,
+  response: { 204: { description: 'the session is deleted', type: 'null' }, ...refusals(404, 409, 422) },
   call: (access, { params, query }) => access.removeSession(params.session_id.toLowerCase(), query.owner),
 });
 
 const getResource = operation({
-  method: 'GET',
-  url: '/resources/:resource_id',
+  route: 'GET /resources/:resource_id',
   config: { scope: 'sessions:read' },
-  schema: {
-    summary: 'Read a stored message or state',
-    tags,
-    params: ResourceParams,
-    response: {
-      200: { description: 'the stored text', content: { '*/*': { schema: { type: 'string' } } } },
-      ...refusals(404, 422),
-    },
+  summary: 'Read a stored message or state',
+  tags,
+  params: ResourceParams,
+  response: {
+    200: { description: 'the stored text', content: { '*/*': { schema: { type: 'string' } } } },
+    ...refusals(404, 422),
   },
   call: (access, { params }) => access.resource(params.resource_id.toLowerCase()),
   json: ({ body }) => body,
 });
 
 const erasePrincipal = operation({
-  method: 'DELETE',
-  url: '/principals/me/data',
+  route: 'DELETE /principals/me/data',
   config: { scope: 'sessions:write' },
-  schema: {
-    summary: 'Erase all runs, sessions and other data of the caller',
-    tags: ['service'],
-    querystring: OwnerQuery,
-    response: { 200: ErasedData, ...refusals(409, 422) },
-  },
+  summary: 'Erase all runs, sessions and other data of the caller',
+  tags: ['service'],
+  query: OwnerQuery,
+  response: { 200: ErasedData, ...refusals(409, 422) },
   call: (access, { query }) => access.erase(query.owner),
 });
 

@@ -17,15 +17,12 @@ import { operation, refusals, serve } from './operation.ts';
 const tags = ['webhooks'];
 
 const listDeliveries = operation({
-  method: 'GET',
-  url: '/deliveries',
+  route: 'GET /deliveries',
   config: { scope: 'runs:read' },
-  schema: {
-    summary: 'List webhooks, newest first',
-    tags,
-    querystring: DeliveriesQuery,
-    response: { 200: DeliveriesResponse, ...refusals(422) },
-  },
+  summary: 'List webhooks, newest first',
+  tags,
+  query: DeliveriesQuery,
+  response: { 200: DeliveriesResponse, ...refusals(422) },
   async call(access, { query: { state, cursor, limit = 20 } }) {
     const filter = state === undefined ? {} : { state };
     const { deliveries, next } = await access.deliveries(filter, cursor?.toLowerCase(), limit);
@@ -34,44 +31,35 @@ const listDeliveries = operation({
 });
 
 const listRunDeliveries = operation({
-  method: 'GET',
-  url: '/runs/:run_id/deliveries',
+  route: 'GET /runs/:run_id/deliveries',
   config: { scope: 'runs:read' },
-  schema: {
-    summary: 'List the webhooks of a run, newest first',
-    tags,
-    params: RunParams,
-    response: { 200: DeliveriesResponse, ...refusals(404, 422) },
-  },
+  summary: 'List the webhooks of a run, newest first',
+  tags,
+  params: RunParams,
+  response: { 200: DeliveriesResponse, ...refusals(404, 422) },
   call: async (access, { params }) => ({
     deliveries: (await access.runDeliveries(params.run_id.toLowerCase())).map(shown),
   }),
 });
 
 const replayDelivery = operation({
-  method: 'POST',
-  url: '/deliveries/:delivery_id/replay',
+  route: 'POST /deliveries/:delivery_id/replay',
   config: { scope: 'runs:write' },
-  schema: {
-    summary: 'Send a webhook again',
-    tags,
-    params: DeliveryParams,
-    response: { 202: WebhookDelivery, ...refusals(404, 409, 422) },
-  },
+  summary: 'Send a webhook again',
+  tags,
+  params: DeliveryParams,
+  response: { 202: WebhookDelivery, ...refusals(404, 409, 422) },
   call: async (access, { params }) => shown(await access.replayDelivery(params.delivery_id.toLowerCase())),
 });
 
 const secretIn = (secrets: WebhookSecrets) =>
   operation({
-    method: 'GET',
-    url: '/webhooks/secret',
+    route: 'GET /webhooks/secret',
     config: { scope: 'runs:write' },
-    schema: {
-      summary: 'Read the secret of the webhooks to a URL',
-      tags,
-      querystring: SecretQuery,
-      response: { 200: WebhookSecret, ...refusals(422) },
-    },
+    summary: 'Read the secret of the webhooks to a URL',
+    tags,
+    query: SecretQuery,
+    response: { 200: WebhookSecret, ...refusals(422) },
     call: async ({ principal }, { query }) => ({ secret: secrets.current(ownerOf(principal), query.url) }),
   });
 
