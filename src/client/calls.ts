@@ -4,13 +4,16 @@ import type { AgentsQuery, DiagnosticsResponse, ErasedData, RunsQuery, RunsRespo
 import type { Event } from '../schema/event.ts';
 import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
+import { isLost } from './client-error.ts';
 import { Events } from './events.ts';
 import type { Begin, FeedEvent, Followed, FollowedFeed, FollowedRun, FollowOptions, RunsFilter } from './follow.ts';
+import { type HttpRequest, pathOf, query } from './http.ts';
 import { type Input, type Reply, toMessages, toReply } from './input.ts';
 import { toRun } from './operators.ts';
 import type {
   AgainOptions,
   CallOptions,
+  OnceOptions,
   ResumeOptions,
   Rivulet,
   RunOptions,
@@ -24,7 +27,6 @@ import {
   isErased,
   isJson,
   isManifest,
-  isNothing,
   isRun,
   isRunDetails,
   isRunsPage,
@@ -32,26 +34,20 @@ import {
   type Shape,
 } from './shapes.ts';
 
-export interface CallRequest extends CallOptions, Partial<Begin> {
-  /** By their names in the path. */
-  readonly params?: Readonly<Record<string, string>>;
-  readonly query?: object;
-}
-
 /** Carries calls to a server, or to the engine of this process. Fails with a ClientError, or with the signal's reason. */
 export interface Transport {
-  /** The channel of a reply that names none. Default: the server's. */
+  /** The channel of replies from this process. A server has its own, and its answers may be lost on the way. */
   readonly channel?: string;
-  /** `route` is one of the API, such as `GET /runs/:run_id`; the answer of a server has to have the shape. */
-  call<T>(route: string, shape: Shape<T>, request: CallRequest): Promise<T>;
-  /** The reader of a subscription or a loop, which the signal ends. */
-  read(
-    source: Followed,
-    options: FollowOptions,
-    signal: AbortSignal,
-    isLoop: boolean,
-  ): AsyncGenerator<Event | FeedEvent, void, undefined>;
+  /** Sends a request whose answer is not read. */
+  send(method: string, path: string, request?: HttpRequest): Promise<unknown>;
+  /** Sends a request. The answer of a server has to have the shape. */
+  json<T>(method: string, path: string, shape: Shape<T>, request?: HttpRequest): Promise<T>;
+  /** The reader of a subscription or a loop. */
+  read(...what: Read): AsyncGenerator<Event | FeedEvent, void, undefined>;
 }
+
+/** What a reader reads, and how; the signal fires when its subscriber has left. */
+export type Read = [source: Followed, options: FollowOptions, left: AbortSignal, isLoop: boolean];
 
 /** The calls of a client or a runtime, over its transport. */
 export class Calls implements Rivulet {
@@ -77,90 +73,102 @@ export class Calls implements Rivulet {
   }
 
   async start(agent_name: string, input: Input, options: StartOptions = {}): Promise<Run> {
-    const { signal } = options;
-    return this.#transport.call('POST /runs', isRun, { ...beginning(agent_name, input, 'async', options), signal });
+    return this.#post('runs', beginning(agent_name, input, 'async', options), options);
   }
 
   async resume(run_id: string, reply: Reply, options: ResumeOptions = {}): Promise<Run> {
-    const { idempotency_key, channel = this.#transport.channel, signal } = options;
-    return this.#transport.call('POST /runs/:run_id', isRun, {
-      params: { run_id },
-      body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
-      headers: { 'Idempotency-Key': idempotency_key, 'Rivulet-Channel': channel },
-      signal,
-    });
+    const { channel = this.#transport.channel } = options;
+    return this.#post(
+      pathOf('runs', run_id),
+      {
+        body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
+        headers: { 'Rivulet-Channel': channel },
+      },
+      options,
+    );
   }
 
-  again(run_id: string, { after, idempotency_key, signal }: AgainOptions = {}): Promise<Run> {
-    const headers = { 'Idempotency-Key': idempotency_key };
-    const request = { params: { run_id }, body: { after }, headers, signal };
-    return this.#transport.call('POST /runs/:run_id/again', isRun, request);
+  async again(run_id: string, options: AgainOptions = {}): Promise<Run> {
+    return this.#post(`${pathOf('runs', run_id)}/again`, { body: { after: options.after }, headers: {} }, options);
   }
 
-  cancel(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#transport.call('POST /runs/:run_id/cancel', isRun, { params: { run_id }, ...options });
+  async cancel(run_id: string, options?: CallOptions): Promise<Run> {
+    return this.#transport.json('POST', `${pathOf('runs', run_id)}/cancel`, isRun, options);
   }
 
-  retry(run_id: string, options?: CallOptions): Promise<Run> {
-    return this.#transport.call('POST /runs/:run_id/retry', isRun, { params: { run_id }, ...options });
+  async retry(run_id: string, options?: CallOptions): Promise<Run> {
+    return this.#transport.json('POST', `${pathOf('runs', run_id)}/retry`, isRun, options);
   }
 
-  get(run_id: string, options?: CallOptions): Promise<RunDetails> {
-    return this.#transport.call('GET /runs/:run_id', isRunDetails, { params: { run_id }, ...options });
+  async get(run_id: string, options?: CallOptions): Promise<RunDetails> {
+    return this.#transport.json('GET', pathOf('runs', run_id), isRunDetails, options);
   }
 
-  diagnostics(run_id: string, after?: number, options?: CallOptions): Promise<DiagnosticsResponse> {
-    const request = { params: { run_id }, query: { after }, ...options };
-    return this.#transport.call('GET /runs/:run_id/diagnostics', isDiagnosticsPage, request);
+  async diagnostics(run_id: string, after?: number, options?: CallOptions): Promise<DiagnosticsResponse> {
+    return this.#transport.json(
+      'GET',
+      `${pathOf('runs', run_id)}/diagnostics${query({ after })}`,
+      isDiagnosticsPage,
+      options,
+    );
   }
 
-  runs(query: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {
-    return this.#transport.call('GET /runs', isRunsPage, { query, ...options });
+  runs(filter: RunsQuery = {}, options?: CallOptions): Promise<RunsResponse> {
+    return this.#transport.json('GET', `runs${query(filter)}`, isRunsPage, options);
   }
 
   watchRuns(filters: RunsFilter = {}, options: WatchRunsOptions = {}): Observable<RunSummary> {
-    const { onReady, onReset } = options;
     return this.#follow(() => ({ filter: filters, after: 0 }), options).pipe(
-      tap(({ type }) => ({ run: undefined, ready: onReady, reset: onReset })[type]?.()),
+      tap(({ type }) => ({ run: undefined, ready: options.onReady, reset: options.onReset })[type]?.()),
       filter((event) => event.type === 'run'),
       map(({ run }) => run),
     );
   }
 
   async remove(run_id: string, options?: CallOptions): Promise<void> {
-    await this.#transport.call('DELETE /runs/:run_id', isNothing, { params: { run_id }, ...options });
+    await this.#transport.send('DELETE', pathOf('runs', run_id), options);
   }
 
-  async agents(query: AgentsQuery = { limit: 1000 }, options?: CallOptions): Promise<AgentManifest[]> {
-    return (await this.#transport.call('GET /agents', isAgentsPage, { query, ...options })).agents;
+  async agents(page: AgentsQuery = { limit: 1000 }, options?: CallOptions): Promise<AgentManifest[]> {
+    return (await this.#transport.json('GET', `agents${query(page)}`, isAgentsPage, options)).agents;
   }
 
-  agent(name: string, options?: CallOptions): Promise<AgentManifest> {
-    return this.#transport.call('GET /agents/:name', isManifest, { params: { name }, ...options });
+  async agent(name: string, options?: CallOptions): Promise<AgentManifest> {
+    return this.#transport.json('GET', pathOf('agents', name), isManifest, options);
   }
 
-  session(session_id: string, options?: CallOptions): Promise<Session> {
-    return this.#transport.call('GET /sessions/:session_id', isSession, { params: { session_id }, ...options });
+  async session(session_id: string, options?: CallOptions): Promise<Session> {
+    return this.#transport.json('GET', pathOf('sessions', session_id), isSession, options);
   }
 
-  resource(url: string, options?: CallOptions): Promise<unknown> {
-    const resource_id = url.slice(url.lastIndexOf('/') + 1);
-    return this.#transport.call('GET /resources/:resource_id', isJson, { params: { resource_id }, ...options });
+  async resource(url: string, options?: CallOptions): Promise<unknown> {
+    return this.#transport.json('GET', pathOf('resources', url.slice(url.lastIndexOf('/') + 1)), isJson, options);
   }
 
   async removeSession(session_id: string, options?: CallOptions): Promise<void> {
-    await this.#transport.call('DELETE /sessions/:session_id', isNothing, { params: { session_id }, ...options });
+    await this.#transport.send('DELETE', pathOf('sessions', session_id), options);
   }
 
   erase(owner?: string, options?: CallOptions): Promise<ErasedData> {
-    return this.#transport.call('DELETE /principals/me/data', isErased, { query: { owner }, ...options });
+    return this.#transport.json('DELETE', `principals/me/data${query({ owner })}`, isErased, options);
+  }
+
+  /** A POST that got no answer may have arrived. It is sent once more, and its key makes one run, or one reply, of both. */
+  #post(path: string, { body, headers }: Begin, options: OnceOptions): Promise<Run> {
+    const { idempotency_key = this.#transport.channel ? undefined : newKey(), signal } = options;
+    const request = { body, headers: { ...headers, 'Idempotency-Key': idempotency_key }, signal };
+    const send = () => this.#transport.json('POST', path, isRun, request);
+    return send().catch((error) => {
+      if (isLost(error)) return send();
+      throw error;
+    });
   }
 
   /** Each subscription calls `source`, and has its own cursor. */
   #follow(source: () => FollowedRun, options: FollowOptions): Events;
   #follow(source: () => FollowedFeed, options: FollowOptions): Events<FeedEvent>;
   #follow(source: () => Followed, options: FollowOptions): Events<Event | FeedEvent> {
-    return new Events((signal, isLoop) => this.#transport.read(source(), options, signal, isLoop));
+    return new Events((left, isLoop) => this.#transport.read(source(), options, left, isLoop));
   }
 }
 

@@ -1,17 +1,8 @@
-import { type CallRequest, Calls, newKey, type Transport } from './calls.ts';
-import { isLost } from './client-error.ts';
-import {
-  type Connect,
-  defaultReconnect,
-  eventsOf,
-  type Followed,
-  type FollowOptions,
-  type Reconnect,
-} from './follow.ts';
-import { Http, type HttpOptions, query, segmentOf } from './http.ts';
+import { Calls, type Read, type Transport } from './calls.ts';
+import { defaultReconnect, eventsOf, type Reconnect } from './follow.ts';
+import { Http, type HttpOptions } from './http.ts';
 import { httpEvents } from './http-events.ts';
 import type { Rivulet } from './rivulet.ts';
-import type { Shape } from './shapes.ts';
 
 export type { AgentManifest } from '../schema/agent.ts';
 export type { Diagnostic, LogLine, ModelCall } from '../schema/diagnostic.ts';
@@ -43,36 +34,11 @@ export interface ClientOptions extends HttpOptions {
   readonly reconnect?: Partial<Reconnect>;
 }
 
-/** The calls as requests of a server. */
-class HttpTransport implements Transport {
-  readonly #http: Http;
-  readonly #connect: Connect;
-  readonly #reconnect: Reconnect;
-
-  constructor({ reconnect, ...http }: ClientOptions) {
-    this.#http = new Http(http);
-    this.#reconnect = { ...defaultReconnect, ...reconnect };
-    this.#connect = httpEvents(this.#http, this.#reconnect.idleTimeout);
-  }
-
-  async call<T>(route: string, shape: Shape<T>, request: CallRequest): Promise<T> {
-    const { params = {}, query: values = {}, body, headers, signal } = request;
-    const [method = '', pattern = ''] = route.split(' /');
-    const path = pattern.replace(/:(\w+)/, (_, name: string) => segmentOf(params[name] ?? '')) + query(values);
-    if (body === undefined) return this.#http.json(method, path, shape, { signal });
-    const keyed = { ...headers, 'Idempotency-Key': headers?.['Idempotency-Key'] ?? newKey() };
-    const send = (): Promise<T> => this.#http.json(method, path, shape, { body, headers: keyed, signal });
-    // A POST that got no answer may have arrived. It is sent once more, and its key makes one run, or one reply, of both.
-    return send().catch((error) => {
-      if (isLost(error)) return send();
-      throw error;
-    });
-  }
-
-  read(source: Followed, options: FollowOptions, left: AbortSignal, isLoop: boolean) {
-    const signal = options.signal === undefined ? left : AbortSignal.any([left, options.signal]);
-    return eventsOf(this.#connect, this.#reconnect, source, options, signal, isLoop);
-  }
+function transportTo({ reconnect, ...options }: ClientOptions): Transport {
+  const http = new Http(options);
+  const retries = { ...defaultReconnect, ...reconnect };
+  const connect = httpEvents(http, retries.idleTimeout);
+  return Object.assign(http, { read: (...what: Read) => eventsOf(connect, retries, ...what) });
 }
 
 /**
@@ -83,7 +49,7 @@ export type Client = Rivulet;
 
 export const Client: new (options: ClientOptions) => Client = class extends Calls {
   constructor(options: ClientOptions) {
-    super(new HttpTransport(options));
+    super(transportTo(options));
   }
 };
 

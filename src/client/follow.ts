@@ -100,10 +100,11 @@ export async function* eventsOf(
   connect: Connect,
   { retries, firstRetries, minDelay, maxDelay, onBreak }: Reconnect,
   source: Followed,
-  { until, onFailed }: FollowOptions,
-  signal: AbortSignal,
+  { until, onFailed, signal: outer }: FollowOptions,
+  left: AbortSignal,
   isLoop: boolean,
 ): AsyncGenerator<Event | FeedEvent, void, undefined> {
+  const signal = outer ? AbortSignal.any([left, outer]) : left;
   const isFeed = 'filter' in source;
   const isEnd = until === 'settled' ? isSettled : isFinal;
   /** Empty for a feed, and until the run has begun. */

@@ -2,7 +2,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Event } from '../schema/event.ts';
 import { broken, ClientError, notUnderstood } from './client-error.ts';
 import type { Connect, FeedEvent, Followed, Numbered } from './follow.ts';
-import { type Http, query, segmentOf } from './http.ts';
+import { type Http, pathOf, query } from './http.ts';
 import { IdleTimeout, readChunks } from './idle-timeout.ts';
 import { isEvent } from './shapes.ts';
 
@@ -30,7 +30,7 @@ function request(http: Http, source: Followed, signal: AbortSignal): Promise<Res
     return http.send('POST', 'runs', { body, headers: { ...accept, ...headers }, signal });
   }
   const headers = { ...accept, 'Last-Event-ID': String(source.after) };
-  const path = 'filter' in source ? `runs${query(source.filter)}` : `runs/${segmentOf(source.run_id)}/events`;
+  const path = 'filter' in source ? `runs${query(source.filter)}` : `${pathOf('runs', source.run_id)}/events`;
   return http.send('GET', path, { headers, signal });
 }
 

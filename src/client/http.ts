@@ -93,7 +93,7 @@ export class Http {
     const response = await this.send(method, path, request);
     const text = await readText(response, new IdleTimeout(this.#timeout, request.signal), maxBytes);
     try {
-      const value = text === '' ? undefined : JSON.parse(text);
+      const value = JSON.parse(text);
       if (shape(value)) return value;
     } catch {}
     throw notUnderstood(`${method} ${path}`, response.status);
@@ -128,12 +128,12 @@ async function readText({ body }: Response, idleTimeout: IdleTimeout, limit: num
   return text;
 }
 
-/** An id in a path. @throws ClientError as the server's refusal, where a URL cannot have it: `..` is another path */
-export function segmentOf(id: string): string {
+/** `runs/ID`. @throws ClientError as the server's refusal, where a URL cannot have the id in its path: `..` is another path */
+export function pathOf(kind: 'runs' | 'agents' | 'sessions' | 'resources', id: string): string {
   if (/^\.{0,2}$|\p{Cs}/u.test(id)) {
     throw new ClientError({ code: 'invalid_input', status: 422, message: `${JSON.stringify(id)} cannot be an id.` });
   }
-  return encodeURIComponent(id);
+  return `${kind}/${encodeURIComponent(id)}`;
 }
 
 /** `?a=1&b=2` of the values that are defined, or an empty string. */

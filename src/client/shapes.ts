@@ -60,9 +60,7 @@ export const isManifest = object<AgentManifest>({ name: isText });
 export const isAgentsPage = object<AgentsResponse>({ agents: listOf(isManifest) });
 export const isSession = object<Session>({ history: listOf(isText) });
 
-export const isJson = (value: unknown): value is unknown => value !== undefined;
-/** The answer of a deletion, which nothing reads. */
-export const isNothing = (_value: unknown): _value is unknown => true;
+export const isJson = (_value: unknown): _value is unknown => true;
 
 /** What events carry, by its key. */
 const carried = { run: isRun, message, part, generic: isObject, error: isError };

@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox';
-import type { CallRequest, Transport } from '../client/calls.ts';
+import type { Read, Transport } from '../client/calls.ts';
 import { broken, ClientError } from '../client/client-error.ts';
 import {
   eventsOf,
@@ -7,12 +7,11 @@ import {
   type Followed,
   type FollowedFeed,
   type FollowedRun,
-  type FollowOptions,
   type Numbered,
   type Reconnect,
 } from '../client/follow.ts';
-import { segmentOf } from '../client/http.ts';
-import type { Shape } from '../client/shapes.ts';
+import { type HttpRequest, pathOf, query } from '../client/http.ts';
+import { isJson, type Shape } from '../client/shapes.ts';
 import { fail, RivuletError } from '../core/errors.ts';
 import { parsedWithout, reasonOf } from '../core/json.ts';
 import type { Batch } from '../core/ports/run-store.ts';
@@ -49,10 +48,16 @@ const retryAfter = 1_000;
 /** A principal that the app has authenticated itself. */
 export type CustomPrincipal = Omit<Principal, 'kind'>;
 
-/** By route. */
-const operations = new Map<string, Operation>(
-  Object.values({ ...agentOperations, ...runOperations, ...sessionOperations }).map((one) => [one.route, one]),
+/** The operations, and the patterns of their requests. */
+const routes = Object.values<Operation>({ ...agentOperations, ...runOperations, ...sessionOperations }).map(
+  (operation) => ({ operation, pattern: new RegExp(`^${operation.route.replace(/:(\w+)/, '(?<$1>[^/]+)')}$`) }),
 );
+
+/** What a request has beside its method and path. */
+interface Rest extends HttpRequest {
+  readonly params?: object;
+  readonly search?: string;
+}
 
 /** The events that one HTTP stream would carry: of a run, or of a feed. */
 interface Stream<Together> {
@@ -84,35 +89,34 @@ export class InProcess implements Transport {
     return new InProcess({ ...this.#options, access }, this.#readers);
   }
 
-  call<T>(route: string, _shape: Shape<T>, { signal, ...request }: CallRequest): Promise<T> {
+  send(method: string, path: string, request?: HttpRequest): Promise<unknown> {
+    return this.json(method, path, isJson, request);
+  }
+
+  json<T>(method: string, path: string, _: Shape<T>, { signal, ...request }: HttpRequest = {}): Promise<T> {
     return this.#guarded(async () => {
-      const called = operations.get(route);
-      if (called === undefined) throw new Error(`no operation has the route ${route}`);
-      const answer = await this.#answer(called, request);
+      const [place = '', search] = path.split('?');
+      const [operation, params] = routeOf(`${method} /${place}`);
+      const answer = await this.#answer(operation, { ...request, params, search });
       return JSON.parse(
-        called.json?.(answer) ?? (typeof answer === 'string' ? answer : JSON.stringify(answer ?? null)),
+        operation.json?.(answer) ?? (typeof answer === 'string' ? answer : JSON.stringify(answer ?? null)),
       );
     }, signal);
   }
 
-  async *read(
-    source: Followed,
-    options: FollowOptions,
-    left: AbortSignal,
-    isLoop: boolean,
-  ): AsyncGenerator<Event | FeedEvent, void, undefined> {
+  async *read(...[source, options, left, isLoop]: Read): AsyncGenerator<Event | FeedEvent, void, undefined> {
     // Before the retries: a runtime that stops would refuse every attempt, and the reader would retry for ever.
     if (this.#readers.stopping) throw this.#refusal(fail('stopping'));
     // The caller's signal may outlive many readers.
     const follower = linked(options.signal);
-    const any = AbortSignal.any([left, follower.signal]);
     this.#readers.open.add(follower);
     try {
       const connect = (one: Followed, ended: AbortSignal) =>
         'filter' in one
           ? this.#stream(() => this.#openFeed(one), ended)
           : this.#stream(() => this.#openRun(one), ended);
-      yield* eventsOf(connect, this.#options.reconnect, source, options, any, isLoop);
+      const { signal } = follower;
+      yield* eventsOf(connect, this.#options.reconnect, source, { ...options, signal }, left, isLoop);
     } finally {
       this.#readers.open.delete(follower);
       follower.unlink();
@@ -191,13 +195,15 @@ export class InProcess implements Transport {
       return { run_id, after, until: 'settled' } as const;
     }
     const { run_id, after } = source;
+    pathOf('runs', run_id);
     const headers = { 'Last-Event-ID': String(after) };
     const { cursor, ...run } = await this.#answer(listRunEvents, { params: { run_id }, headers });
     return { ...run, ...cursor };
   }
 
-  async #openFeed({ filter: query, after }: FollowedFeed) {
-    const reader = await this.#answer(watchRuns, { query, headers: { 'Last-Event-ID': String(after) } });
+  async #openFeed({ filter, after }: FollowedFeed) {
+    const headers = { 'Last-Event-ID': String(after) };
+    const reader = await this.#answer(watchRuns, { search: query(filter), headers });
     return {
       batches: reader,
       numbered: (changes: readonly { type: string; data: string; position?: number }[]): Numbered[] =>
@@ -210,21 +216,20 @@ export class InProcess implements Transport {
   /** Checks a request as a server does, and does what the operation does. */
   #answer<Answer>(
     operation: Operation<Answer>,
-    { params = {}, query = {}, headers = {}, body }: CallRequest,
+    { params = {}, search, headers: given = {}, body }: Rest,
   ): Promise<Answer> {
-    for (const id of Object.values(params)) segmentOf(id);
-    const named = lowerCase(textsOf(headers));
-    checkedBy(operation.headers, named, 'headers');
+    const headers = textsOf(given);
+    checkedBy(operation.headers, headers, 'headers');
     return operation.call(this.#options.access, {
       params: fromUrl(operation.params, params, 'path'),
-      query: fromUrl(operation.query, query, 'query'),
-      headers: named,
+      query: fromUrl(operation.query, Object.fromEntries(new URLSearchParams(search)), 'query'),
+      headers,
       body: body && checkedBy(operation.body, this.#parsed(body), 'body'),
     });
   }
 
   /** A copy of a body, as a server parses it. @throws RivuletError `body_not_json`, `body_too_large`, and as `checkJsonSize` */
-  #parsed(body: object): unknown {
+  #parsed(body: unknown): unknown {
     const { bodyLimit, bodyValues } = this.#options.limits;
     const text = jsonOf(body);
     if (Buffer.byteLength(text) > bodyLimit) throw fail('body_too_large');
@@ -263,20 +268,28 @@ export class InProcess implements Transport {
 const checkedBy = (schema: TSchema | undefined, value: unknown, place: string): unknown =>
   schema === undefined ? value : compile(schema, place)(value);
 
-const fromUrl = (schema: TSchema | undefined, values: object, place: string): unknown =>
-  schema && checkedBy(schema, fromTexts(schema, textsOf(values)), place);
+const fromUrl = (schema: TSchema | undefined, texts: object, place: string): unknown =>
+  schema && checkedBy(schema, fromTexts(schema, texts), place);
 
-/** The values that are defined, as text: what a URL or headers would carry. */
-const textsOf = (values: object): Record<string, string> =>
+/** The headers that are defined, as a server gets them. */
+const textsOf = (headers: object): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]])),
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name.toLowerCase(), `${value}`]])),
   );
 
-const lowerCase = (headers: Record<string, string>): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+/** The operation of a request, and what its path has for the parameters of the route. */
+function routeOf(request: string): [Operation, params: object] {
+  for (const { operation, pattern } of routes) {
+    const match = pattern.exec(request);
+    if (match === null) continue;
+    const params = Object.entries(match.groups ?? {}).map(([name, text]) => [name, decodeURIComponent(text)]);
+    return [operation, Object.fromEntries(params)];
+  }
+  throw new Error(`no operation has the route of ${request}`);
+}
 
 /** @throws RivuletError `body_not_json` */
-function jsonOf(body: object): string {
+function jsonOf(body: unknown): string {
   try {
     return JSON.stringify(body);
   } catch (error) {
