@@ -118,11 +118,13 @@ const runsOrFeed = {
   content: {
     'application/json': { schema: RunsResponse },
     'text/event-stream': {
-      type: 'string',
-      description:
-        'SSE; `data` of an event `run` is `{"run": RunSummary}`, the state of a run, which replaces an earlier one; ' +
-        'one that does not match the filter has matched before. `ready` follows the states of the beginning. ' +
-        '`reset` says that changes may be missing: the newest runs and `ready` follow. Send the last id as Last-Event-ID.',
+      schema: {
+        type: 'string',
+        description:
+          'SSE; `data` of an event `run` is `{"run": RunSummary}`, the state of a run, which replaces an earlier one; ' +
+          'one that does not match the filter has matched before. `ready` follows the states of the beginning. ' +
+          '`reset` says that changes may be missing: the newest runs and `ready` follow. Send the last id as Last-Event-ID.',
+      },
     },
   },
 };
