@@ -34,6 +34,7 @@ export interface ClientOptions extends HttpOptions {
   readonly reconnect?: Partial<Reconnect>;
 }
 
+/** Carries the calls of a client to its server. */
 function transportTo({ reconnect, ...options }: ClientOptions): Transport {
   const http = new Http(options);
   const retries = { ...defaultReconnect, ...reconnect };
