@@ -5,7 +5,6 @@ import type { RunsQuery } from '../schema/api.ts';
 import type { Event } from '../schema/event.ts';
 import type { RunSummary } from '../schema/run.ts';
 import { broken, ClientError, isLost, runFailure } from './client-error.ts';
-import { Events } from './events.ts';
 import { onWake } from './wake.ts';
 
 export interface Break {
@@ -94,23 +93,6 @@ export type Connect = (
 const longest = 3_600_000;
 
 /**
- * The events of a run, or of a feed. Each subscription calls `source`, and has its own cursor.
- */
-export function follow(c: Connect, r: Reconnect, source: () => FollowedRun, options: FollowOptions): Events;
-export function follow(c: Connect, r: Reconnect, source: () => FollowedFeed, options: FollowOptions): Events<FeedEvent>;
-export function follow(
-  connect: Connect,
-  reconnect: Reconnect,
-  source: () => Followed,
-  options: FollowOptions,
-): Events<Event | FeedEvent> {
-  return new Events((left, isLoop) => {
-    const either = options.signal === undefined ? left : AbortSignal.any([left, options.signal]);
-    return eventsOf(connect, reconnect, source(), options, either, isLoop);
-  });
-}
-
-/**
  * Yields every event once, in order, over as many connections as it takes. Throws an error that another attempt would
  * only repeat, and in a loop the error of a failed run.
  */
@@ -118,10 +100,11 @@ export async function* eventsOf(
   connect: Connect,
   { retries, firstRetries, minDelay, maxDelay, onBreak }: Reconnect,
   source: Followed,
-  { until, onFailed }: FollowOptions,
-  signal: AbortSignal,
+  { until, onFailed, signal: outer }: FollowOptions,
+  left: AbortSignal,
   isLoop: boolean,
 ): AsyncGenerator<Event | FeedEvent, void, undefined> {
+  const signal = outer ? AbortSignal.any([left, outer]) : left;
   const isFeed = 'filter' in source;
   const isEnd = until === 'settled' ? isSettled : isFinal;
   /** Empty for a feed, and until the run has begun. */

@@ -28,8 +28,6 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export type Method = 'GET' | 'POST' | 'DELETE';
-
 const defaultTimeout = 30_000; // milliseconds
 /** Bytes of a body that a slow connection sends in a millisecond. */
 const slowUpload = 64;
@@ -61,7 +59,7 @@ export class Http {
    * Resolves to the response when its headers have arrived with a 2xx status. `path` is relative to the server's URL.
    * @throws TypeError where the body is not JSON, or a header cannot be sent
    */
-  async send(method: Method, path: string, { body, headers = {}, signal }: HttpRequest = {}): Promise<Response> {
+  async send(method: string, path: string, { body, headers = {}, signal }: HttpRequest = {}): Promise<Response> {
     // Before all that may be tried again: no attempt could send it.
     const json = body === undefined ? undefined : JSON.stringify(body);
     const own = new Headers(defined(headers));
@@ -91,7 +89,7 @@ export class Http {
   }
 
   /** @throws ClientError `not_understood` if the response does not have the shape */
-  async json<T>(method: Method, path: string, shape: Shape<T>, request: HttpRequest = {}): Promise<T> {
+  async json<T>(method: string, path: string, shape: Shape<T>, request: HttpRequest = {}): Promise<T> {
     const response = await this.send(method, path, request);
     const text = await readText(response, new IdleTimeout(this.#timeout, request.signal), maxBytes);
     try {

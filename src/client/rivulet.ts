@@ -1,12 +1,12 @@
-import { filter, map, type Observable, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { AgentManifest } from '../schema/agent.ts';
 import type { AgentsQuery, DiagnosticsResponse, ErasedData, RunsQuery, RunsResponse } from '../schema/api.ts';
 import type { Run, RunDetails, RunSummary } from '../schema/run.ts';
 import type { Session, SessionInput } from '../schema/session.ts';
 import type { Webhook } from '../schema/webhook.ts';
 import type { Events } from './events.ts';
-import type { Begin, FeedEvent, FollowOptions, RunsFilter } from './follow.ts';
-import { type Input, type Reply, toMessages, toReply } from './input.ts';
+import type { FollowOptions, RunsFilter } from './follow.ts';
+import type { Input, Reply } from './input.ts';
 
 export interface CallOptions {
   /** Ends the call with the signal's reason. */
@@ -128,46 +128,3 @@ export interface Rivulet {
   /** Deletes all that the caller owns, and cancels its runs first. With the scope `admin`, `owner` may be another one. */
   erase(owner?: string, options?: CallOptions): Promise<ErasedData>;
 }
-
-export const allAgents: AgentsQuery = { limit: 1000 };
-
-/** The runs of a feed. */
-export const runsOf = (events: Events<FeedEvent>, { onReady, onReset }: WatchRunsOptions): Observable<RunSummary> =>
-  events.pipe(
-    tap(({ type }) => ({ run: undefined, ready: onReady, reset: onReset })[type]?.()),
-    filter((event) => event.type === 'run'),
-    map(({ run }) => run),
-  );
-
-/** The id at the end of a resource's URL. */
-export const idIn = (url: string): string => url.slice(url.lastIndexOf('/') + 1);
-
-/** What a call sends to begin a run. `key` stands in for an idempotency key that the options do not have. */
-export function beginning(
-  agent_name: string,
-  input: Input,
-  mode: 'stream' | 'async',
-  options: StartOptions,
-  key?: string,
-): Begin {
-  const { session_id, session, webhook, idempotency_key = key, if_busy, on_disconnect } = options;
-  return {
-    body: { agent_name, input: toMessages(input), session_id, session, webhook, mode },
-    headers: { 'Idempotency-Key': idempotency_key, 'If-Busy': if_busy, 'On-Disconnect': on_disconnect },
-  };
-}
-
-/** What a call sends to reply to a run. `key` as for `beginning`. */
-export const replying = (reply: Reply, options: ResumeOptions, key?: string): Begin => ({
-  body: { mode: 'async', await_resume: { type: 'message', message: toReply(reply) } },
-  headers: { 'Idempotency-Key': options.idempotency_key ?? key, 'Rivulet-Channel': options.channel },
-});
-
-/** What a call sends to run again. `key` as for `beginning`. */
-export const repeating = ({ after, idempotency_key }: AgainOptions, key?: string): Begin => ({
-  body: { after },
-  headers: { 'Idempotency-Key': idempotency_key ?? key },
-});
-
-// Not randomUUID, which browsers have on https only.
-export const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');

@@ -1,3 +1,4 @@
+import { Calls } from '../client/calls.ts';
 import { defaultReconnect, type Reconnect } from '../client/follow.ts';
 import type { Rivulet } from '../client/rivulet.ts';
 import { type Agent, type AgentLog, silentLog } from '../core/agent.ts';
@@ -20,7 +21,7 @@ import { readStoreUrl } from '../stores/store-url.ts';
 import { openTraces } from '../tracing/opentelemetry.ts';
 import { backendOf } from './backend.ts';
 import { logEndedRuns } from './ended-run-log.ts';
-import { type CustomPrincipal, InProcess, type InProcessOptions } from './in-process.ts';
+import { type CustomPrincipal, InProcess } from './in-process.ts';
 
 /** The agents, and the store and limits that they run with; for a server and for a runtime. */
 export interface HostOptions {
@@ -133,14 +134,25 @@ interface Host {
 }
 
 /** A runtime as servers know it. */
-export class LocalRuntime extends InProcess implements Runtime {
+export class LocalRuntime extends Calls implements Runtime {
   readonly host: Host;
+  readonly #inProcess: InProcess;
   #stopped: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
-  private constructor(host: Host, calls: InProcessOptions) {
-    super(calls);
+  private constructor(host: Host, inProcess: InProcess) {
+    super(inProcess);
     this.host = host;
+    this.#inProcess = inProcess;
+  }
+
+  as(principal: CustomPrincipal): Rivulet {
+    return new Calls(this.#inProcess.as(principal));
+  }
+
+  /** Whether calls are refused. */
+  get stopping(): boolean {
+    return this.#stopped !== undefined;
   }
 
   get engine(): Engine {
@@ -197,7 +209,7 @@ export class LocalRuntime extends InProcess implements Runtime {
     const closeStore = async () => (store === options.store ? undefined : store.close());
     return new LocalRuntime(
       { engine, registry, quotas, secrets, traces, base, storeKind, closeStore },
-      { access: engine, limits: bodies, reconnect: { ...defaultReconnect, ...options.reconnect }, log },
+      new InProcess({ access: engine, limits: bodies, reconnect: { ...defaultReconnect, ...options.reconnect }, log }),
     );
   }
 
@@ -212,8 +224,7 @@ export class LocalRuntime extends InProcess implements Runtime {
 
   /** Refuses calls, stops all runs and ends all streams; the store stays open. */
   stopEngine(): Promise<void> {
-    this.refuse();
-    this.#stopped ??= this.engine.stop().finally(() => this.endStreams());
+    this.#stopped ??= this.#inProcess.stop(this.engine);
     return this.#stopped;
   }
 

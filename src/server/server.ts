@@ -50,7 +50,7 @@ import { dropStalledReaders } from '../http/stalled-readers.ts';
 import { type TrafficObserver, unobserved } from '../http/traffic.ts';
 import { version } from '../http/version.ts';
 import { agentRoutes } from '../protocols/acp/agents.ts';
-import { againRoutes, eventRoutes, runRoutes, storedRunRoutes } from '../protocols/acp/runs.ts';
+import { runRoutes } from '../protocols/acp/runs.ts';
 import { sessionRoutes } from '../protocols/acp/sessions.ts';
 import { streamTicketRoutes } from '../protocols/acp/stream-tickets.ts';
 import { webhookRoutes } from '../protocols/acp/webhooks.ts';
@@ -235,14 +235,11 @@ async function serveOwnApi(app: FastifyInstance, options: OwnRoutes): Promise<vo
   const { secrets } = options;
   const typed = app.withTypeProvider<TypeBoxTypeProvider>();
   await healthRoutes(typed, options);
-  await agentRoutes(typed, options);
-  await runRoutes(typed, options);
-  await againRoutes(typed, options);
-  await storedRunRoutes(typed, options);
-  await eventRoutes(typed, options);
+  agentRoutes(app, options);
+  runRoutes(app, options);
   await streamTicketRoutes(typed, options);
-  await sessionRoutes(typed, options);
-  if (secrets !== undefined) await webhookRoutes(typed, { ...options, secrets });
+  sessionRoutes(app, options);
+  if (secrets !== undefined) webhookRoutes(app, { ...options, secrets });
 }
 
 async function openMetrics({ host }: LocalRuntime, openStreams: () => number): Promise<Metrics> {

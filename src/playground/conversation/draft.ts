@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
+import { newKey } from '../../client/calls.ts';
 import type { MessagePart } from '../../client/client.ts';
-import { newKey } from '../../client/rivulet.ts';
 import { artifact } from '../../core/parts.ts';
 import { formatBytes } from '../elements/format.ts';
 import { bytesOf } from './artifact.tsx';

@@ -1,11 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AccessOf } from '../../http/requests/caller.ts';
 import type { ServerUrl } from '../../http/server-url.ts';
 import { AgentManifest } from '../../schema/agent.ts';
 import { AgentParams, AgentsQuery, AgentsResponse, PingResponse } from '../../schema/api.ts';
-import { ErrorBody } from '../../schema/error.ts';
 import type { ProtocolAddress } from '../protocol.ts';
+import { operation, refusals, serve } from './operation.ts';
 
 interface AgentOptions {
   readonly access: AccessOf;
@@ -14,8 +13,31 @@ interface AgentOptions {
   readonly protocols: readonly ProtocolAddress[];
 }
 
+const listAgents = operation({
+  route: 'GET /agents',
+  config: { scope: 'agents:read' },
+  summary: 'List agents',
+  tags: ['agents'],
+  query: AgentsQuery,
+  response: { 200: AgentsResponse, ...refusals(422) },
+  call: async (access, { query: { limit = 10, offset = 0 } }) => ({ agents: await access.manifests(limit, offset) }),
+});
+
+const getAgent = operation({
+  route: 'GET /agents/:name',
+  config: { scope: 'agents:read' },
+  summary: 'Read the manifest of an agent',
+  tags: ['agents'],
+  params: AgentParams,
+  response: { 200: AgentManifest, ...refusals(404) },
+  call: (access, { params }) => access.manifest(params.name),
+});
+
+/** The operations on the agents of the service. */
+export const agentOperations = { listAgents, getAgent };
+
 /** The agents of the service and their manifests, with the addresses at which clients find them. */
-export const agentRoutes: FastifyPluginAsyncTypebox<AgentOptions> = async (app, { access, url, protocols }) => {
+export function agentRoutes(app: FastifyInstance, { access, url, protocols }: AgentOptions): void {
   const withAddresses = (request: FastifyRequest, manifest: AgentManifest): AgentManifest => {
     const server = url(request);
     const others = protocols.map(({ protocol, path }) => ({
@@ -29,47 +51,15 @@ export const agentRoutes: FastifyPluginAsyncTypebox<AgentOptions> = async (app, 
     '/ping',
     {
       config: { open: true },
-      schema: {
-        operationId: 'ping',
-        summary: 'Ping',
-        tags: ['service'],
-        response: { 200: PingResponse },
-      },
+      schema: { operationId: 'ping', summary: 'Ping', tags: ['service'], response: { 200: PingResponse } },
     },
     async () => ({}),
   );
-
-  app.get(
-    '/agents',
-    {
-      config: { scope: 'agents:read' },
-      schema: {
-        operationId: 'listAgents',
-        summary: 'List agents',
-        tags: ['agents'],
-        querystring: AgentsQuery,
-        response: { 200: AgentsResponse, 422: ErrorBody },
-      },
+  serve(app, access, agentOperations, {
+    async listAgents(input, { request }, own) {
+      const { agents } = await listAgents.call(own, input);
+      return { agents: agents.map((manifest) => withAddresses(request, manifest)) };
     },
-    async (request) => {
-      const { limit = 10, offset = 0 } = request.query;
-      const manifests = await access(request).manifests(limit, offset);
-      return { agents: manifests.map((manifest) => withAddresses(request, manifest)) };
-    },
-  );
-
-  app.get(
-    '/agents/:name',
-    {
-      config: { scope: 'agents:read' },
-      schema: {
-        operationId: 'getAgent',
-        summary: 'Read the manifest of an agent',
-        tags: ['agents'],
-        params: AgentParams,
-        response: { 200: AgentManifest, 404: ErrorBody },
-      },
-    },
-    async (request) => withAddresses(request, await access(request).manifest(request.params.name)),
-  );
-};
+    getAgent: async (input, { request }, own) => withAddresses(request, await getAgent.call(own, input)),
+  });
+}

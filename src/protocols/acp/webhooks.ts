@@ -1,10 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
 import type { Delivery } from '../../core/ports/outbox.ts';
 import { ownerOf } from '../../core/principal.ts';
 import type { WebhookSecrets } from '../../http/outbound/webhook-secrets.ts';
 import type { AccessOf } from '../../http/requests/caller.ts';
 import { RunParams } from '../../schema/api.ts';
-import { ErrorBody } from '../../schema/error.ts';
 import {
   DeliveriesQuery,
   DeliveriesResponse,
@@ -13,91 +12,76 @@ import {
   WebhookDelivery,
   WebhookSecret,
 } from '../../schema/webhook.ts';
+import { operation, refusals, serve } from './operation.ts';
 
 const tags = ['webhooks'];
 
+const listDeliveries = operation({
+  route: 'GET /deliveries',
+  config: { scope: 'runs:read' },
+  summary: 'List webhooks, newest first',
+  tags,
+  query: DeliveriesQuery,
+  response: { 200: DeliveriesResponse, ...refusals(422) },
+  async call(access, { query: { state, cursor, limit = 20 } }) {
+    const filter = state === undefined ? {} : { state };
+    const { deliveries, next } = await access.deliveries(filter, cursor?.toLowerCase(), limit);
+    return { deliveries: deliveries.map(shown), next_cursor: next };
+  },
+});
+
+const listRunDeliveries = operation({
+  route: 'GET /runs/:run_id/deliveries',
+  config: { scope: 'runs:read' },
+  summary: 'List the webhooks of a run, newest first',
+  tags,
+  params: RunParams,
+  response: { 200: DeliveriesResponse, ...refusals(404, 422) },
+  call: async (access, { params }) => ({
+    deliveries: (await access.runDeliveries(params.run_id.toLowerCase())).map(shown),
+  }),
+});
+
+const replayDelivery = operation({
+  route: 'POST /deliveries/:delivery_id/replay',
+  config: { scope: 'runs:write' },
+  summary: 'Send a webhook again',
+  tags,
+  params: DeliveryParams,
+  response: { 202: WebhookDelivery, ...refusals(404, 409, 422) },
+  call: async (access, { params }) => shown(await access.replayDelivery(params.delivery_id.toLowerCase())),
+});
+
+const secretIn = (secrets: WebhookSecrets) =>
+  operation({
+    route: 'GET /webhooks/secret',
+    config: { scope: 'runs:write' },
+    summary: 'Read the secret of the webhooks to a URL',
+    tags,
+    query: SecretQuery,
+    response: { 200: WebhookSecret, ...refusals(422) },
+    call: async ({ principal }, { query }) => ({ secret: secrets.current(ownerOf(principal), query.url) }),
+  });
+
 /** The outbox of webhooks, and their secrets. */
-export const webhookRoutes: FastifyPluginAsyncTypebox<{ access: AccessOf; secrets: WebhookSecrets }> = async (
-  app,
-  { access, secrets },
-) => {
-  app.get(
-    '/deliveries',
+export function webhookRoutes(
+  app: FastifyInstance,
+  { access, secrets }: { readonly access: AccessOf; readonly secrets: WebhookSecrets },
+): void {
+  serve(app, access, { listDeliveries, listRunDeliveries, replayDelivery });
+  const secretOf = secretIn(secrets);
+  serve(
+    app,
+    access,
+    { getWebhookSecret: secretOf },
     {
-      config: { scope: 'runs:read' },
-      schema: {
-        operationId: 'listDeliveries',
-        summary: 'List webhooks, newest first',
-        tags,
-        querystring: DeliveriesQuery,
-        response: { 200: DeliveriesResponse, 422: ErrorBody },
+      getWebhookSecret(input, reply, own) {
+        reply.header('Cache-Control', 'no-store');
+        return secretOf.call(own, input);
       },
     },
-    async (request) => {
-      const { state, cursor, limit = 20 } = request.query;
-      const { deliveries, next } = await access(request).deliveries(
-        state === undefined ? {} : { state },
-        cursor?.toLowerCase(),
-        limit,
-      );
-      return { deliveries: deliveries.map(shown), next_cursor: next };
-    },
   );
-
-  app.get(
-    '/runs/:run_id/deliveries',
-    {
-      config: { scope: 'runs:read' },
-      schema: {
-        operationId: 'listRunDeliveries',
-        summary: 'List the webhooks of a run, newest first',
-        tags,
-        params: RunParams,
-        response: { 200: DeliveriesResponse, 404: ErrorBody, 422: ErrorBody },
-      },
-    },
-    async (request) => {
-      const found = await access(request).runDeliveries(request.params.run_id.toLowerCase());
-      return { deliveries: found.map(shown) };
-    },
-  );
-
-  app.post(
-    '/deliveries/:delivery_id/replay',
-    {
-      config: { scope: 'runs:write' },
-      schema: {
-        operationId: 'replayDelivery',
-        summary: 'Send a webhook again',
-        tags,
-        params: DeliveryParams,
-        response: { 202: WebhookDelivery, 404: ErrorBody, 409: ErrorBody, 422: ErrorBody },
-      },
-    },
-    async (request, reply) => {
-      const delivery = await access(request).replayDelivery(request.params.delivery_id.toLowerCase());
-      return reply.code(202).send(shown(delivery));
-    },
-  );
-
-  app.get(
-    '/webhooks/secret',
-    {
-      config: { scope: 'runs:write' },
-      schema: {
-        operationId: 'getWebhookSecret',
-        summary: 'Read the secret of the webhooks to a URL',
-        tags,
-        querystring: SecretQuery,
-        response: { 200: WebhookSecret, 422: ErrorBody },
-      },
-    },
-    async (request, reply) => {
-      reply.header('Cache-Control', 'no-store');
-      return { secret: secrets.current(ownerOf(access(request).principal), request.query.url) };
-    },
-  );
-};
+}
 
 // The types of stored deliveries are those of `RunEventType`.
 const shown = ({ delivery_id, run_id, url, type, state, attempt, created_at, ...rest }: Delivery): WebhookDelivery => ({
