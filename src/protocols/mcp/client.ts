@@ -106,9 +106,13 @@ const invalidMeta = (key: string, problem: string): RpcError =>
 
 function olderClient(headers: FastifyRequest['headers'], version: string | undefined): Client {
   if (version !== undefined && !isOlder(version)) {
-    throw new RpcError('invalidRequest', `MCP-Protocol-Version: expected one of ${olderVersions.join(', ')}`, {
-      status: 400,
-    });
+    throw new RpcError(
+      'invalidRequest',
+      `MCP-Protocol-Version: expected one of ${[modernVersion, ...olderVersions].join(', ')}`,
+      {
+        status: 400,
+      },
+    );
   }
   const session = headerOf(headers, 'mcp-session-id');
   const isOwn = session !== undefined && sessionPattern.test(session);
