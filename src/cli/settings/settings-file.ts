@@ -42,7 +42,7 @@ export async function readSettingsFile(named: string | undefined): Promise<Setti
 }
 
 /** What to do about mistakes of YAML whose message is about syntax alone, by the code of the mistake. */
-const hints: { readonly [code: string]: string } = {
+const advice: { readonly [code: string]: string } = {
   BLOCK_AS_IMPLICIT_KEY: '; put a value with a colon in quotes, such as "memory:"',
 };
 
@@ -72,7 +72,7 @@ async function readYaml(name: string): Promise<SettingsFile> {
     return name;
   };
   const problems = document.errors.map(
-    ({ pos: [start], code, message }) => `${at(start)} ${message}${hints[code] ?? ''}`,
+    ({ pos: [start], code, message }) => `${at(start)} ${message}${advice[code] ?? ''}`,
   );
   // A file without a value is one without settings.
   const value = problems.length > 0 ? {} : (document.toJS({ maxAliasCount: 100 }) ?? {});
