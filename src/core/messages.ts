@@ -82,7 +82,8 @@ export function checkContentTypes(agent: string, takes: readonly string[], input
 // Searching for one invalid character never backtracks; a pattern for the whole text could, on megabytes.
 const notBase64 = /[^A-Za-z0-9+/]/;
 
-function isBase64(text: string): boolean {
+/** Whether a text is base64 with padding. */
+export function isBase64(text: string): boolean {
   const body = text.endsWith('==') ? text.slice(0, -2) : text.endsWith('=') ? text.slice(0, -1) : text;
   return text.length % 4 === 0 && !notBase64.test(body);
 }

@@ -5,6 +5,7 @@ import {
   type TProperties,
   type TSchema,
   type TString,
+  type TUnion,
   Type,
 } from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from '@sinclair/typebox/compiler';
@@ -107,7 +108,7 @@ function matchesLiterals(variant: TObject, value: unknown): boolean {
 }
 
 // A union fails with one error for all its variants. An object says which one it is by its literal fields; otherwise the
-// variant with the deepest error is probably the intended one, or that of texts where the value is one.
+// variant with the deepest error is probably the intended one, or that of texts or lists where the value is one.
 function deepest(error: ValueError): ValueError {
   let best = error;
   const schemas: TSchema[] = KindGuard.IsUnion(error.schema) ? error.schema.anyOf : [];
@@ -118,17 +119,20 @@ function deepest(error: ValueError): ValueError {
     const first = variant.First();
     if (first === undefined || KindGuard.IsLiteral(first.schema)) continue;
     const inner = deepest(first);
-    const isOfText = best === error && typeof error.value === 'string' && KindGuard.IsString(inner.schema);
-    if (inner.path.length > best.path.length || isOfText) best = inner;
+    const isOfType = best === error && hasTypeOf(inner.schema, error.value);
+    if (inner.path.length > best.path.length || isOfType) best = inner;
   }
   return best;
 }
+
+const hasTypeOf = (schema: TSchema, value: unknown): boolean =>
+  (typeof value === 'string' && KindGuard.IsString(schema)) || (Array.isArray(value) && KindGuard.IsArray(schema));
 
 const hasShape = ({ pattern, format, description }: TString): boolean =>
   description !== undefined && (pattern !== undefined || format !== undefined);
 
 function validationError(error: ValueError, where: string) {
-  return fail('validation_failed', pathOf(error.path, where), problemOf(error));
+  return fail('validation_failed', pathOf(error.path, where), `${problemOf(error)}${cameOf(error)}`);
 }
 
 const keysOf = (pointer: string): string[] =>
@@ -146,6 +150,22 @@ function pathOf(pointer: string, where: string): string {
   return where === 'body' && path !== '' ? path.replace(/^\./, '') : `${where}${path}`;
 }
 
+/**
+ * What came in place of the type or the choice that was expected. Of a text in place of another type, only the type is
+ * named: the text may be long or secret.
+ */
+function cameOf({ schema, value }: ValueError): string {
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return `, got ${value}`;
+  const isChoice = KindGuard.IsLiteral(schema) || (KindGuard.IsUnion(schema) && literalsOf(schema).length > 0);
+  if (typeof value === 'string' && isChoice) return `, got ${JSON.stringify(cut(value, 60))}`;
+  const type = Array.isArray(value) ? 'array' : typeof value;
+  const fits = KindGuard.IsUnion(schema) ? schema.anyOf.some((variant) => variant.type === type) : schema.type === type;
+  return value === undefined || fits ? '' : `, got ${type}`;
+}
+
+const literalsOf = ({ anyOf }: TUnion): string[] =>
+  anyOf.flatMap((variant) => (KindGuard.IsLiteral(variant) ? [String(variant.const)] : []));
+
 function problemOf(error: ValueError): string {
   if (error.message === 'Expected required property') return 'is required';
   // The schema's description explains the pattern to people; the default message names the longest length.
@@ -154,7 +174,7 @@ function problemOf(error: ValueError): string {
     return `expected ${error.schema.description}, got ${JSON.stringify(cut(error.value, 60))}`;
   }
   const variants: TSchema[] = KindGuard.IsUnion(error.schema) ? error.schema.anyOf : [];
-  const literals = variants.flatMap((variant) => (KindGuard.IsLiteral(variant) ? [String(variant.const)] : []));
+  const literals = KindGuard.IsUnion(error.schema) ? literalsOf(error.schema) : [];
   if (literals.length > 0 && literals.length === variants.length) return `expected one of ${literals.join(', ')}`;
   const kinds = variants.flatMap((variant) =>
     KindGuard.IsObject(variant)

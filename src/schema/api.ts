@@ -103,9 +103,12 @@ export const RunHeaders = Type.Object({
 });
 export type RunHeaders = Static<typeof RunHeaders>;
 
+/** An owner, as `ownerOf` of `core/principal.ts` names it. */
+export const ownerPattern = '^(key|jwt|custom|tenant):\\S+$';
 const Owner = Type.String({
+  pattern: ownerPattern,
   maxLength: 1_000,
-  description: 'the owner of the data; another one than the caller needs the scope admin',
+  description: 'an owner, such as key:alice or tenant:acme; another one than the caller needs the scope admin',
 });
 
 export const OwnerQuery = Type.Object({ owner: Type.Optional(Owner) });

@@ -102,6 +102,9 @@ describe('settings', () => {
     expect(await mistakes([], { file: fileOf('a: 1\na: 2\nb: [\n') })).toMatch(
       /^rivulet.yaml:2:1 Map keys must be unique\nrivulet.yaml:4:1 /,
     );
+    expect(await mistakes([], { file: fileOf('store: memory:\n') })).toMatch(
+      /^rivulet.yaml:1:8 .*; put a value with a colon in quotes, such as "memory:"$/,
+    );
     expect(await mistakes([], { file: fileOf('- port\n') })).toBe('rivulet.yaml expected settings, as "port: 9000"');
     expect(await mistakes([], { file: fileOf('limits: 5\n') })).toBe('rivulet.yaml:1:9 limits: expected object');
     expect(await mistakes(['--limit', 'events=5'], { file: fileOf('limits: 5\n') })).toBe(
@@ -109,6 +112,13 @@ describe('settings', () => {
     );
     expect(await mistakes([], { file: fileOf('# nothing\n') })).toBe('');
     expect(await mistakes([], { file: join(folder, 'missing.yaml') })).toContain('missing.yaml: cannot be read');
+  });
+
+  it('report a name that is no owner', async () => {
+    const file = fileOf('runTtlByOwner:\n  key:alice: 5\n  bob: 5\n');
+    expect(await mistakes([], { file })).toBe(
+      'rivulet.yaml:3:3 runTtlByOwner.bob: expected an owner, such as key:alice or tenant:acme',
+    );
   });
 
   it('come from JSON, and from the default export of TypeScript', async () => {

@@ -37,7 +37,7 @@ describe('what an agent awaits', () => {
     ['a number', 5, {}, 'await: expected a text, a message or an await request.'],
     ['nothing', null, {}, 'await: expected a text'],
     ['an object of nothing known', { a: 1 }, {}, 'await.message.parts: is required.'],
-    ['content that is a number', text(5), {}, 'await.message.parts[0].content: expected string.'],
+    ['content that is a number', text(5), {}, 'await.message.parts[0].content: expected string, got 5.'],
     ['content that is a BigInt', text(5n), {}, 'await.parts[0].content: is a bigint, which JSON cannot express.'],
     ['content that is a function', { message: text(() => 1) }, {}, 'await.message.parts[0].content: is a function'],
     ['a ring', { ...text('a'), ring }, {}, /await\.ring\.self.*contains itself/],

@@ -13,14 +13,16 @@ const request = (more: object = {}): unknown => ({ agent_name: 'echo', input: [m
 describe('validation', () => {
   it.each([
     ['a missing field', { agent_name: undefined }, 'agent_name: is required.'],
-    ['a wrong type', { agent_name: 5 }, 'agent_name: expected string.'],
+    ['a wrong type', { agent_name: 5 }, 'agent_name: expected string, got 5.'],
+    ['a text in place of a list', { input: 'a secret' }, 'input: expected array, got string.'],
+    ['a list in place of an object', { input: [[]] }, 'input[0]: expected object, got array.'],
     ['too few items', { input: [] }, 'input: expected array length to be greater or equal to 1.'],
-    ['a deep field', { input: [{ parts: [{ content: 5 }] }] }, 'input[0].parts[0].content: expected string.'],
-    ['a bad literal', { mode: 'later' }, 'mode: expected one of sync, async, stream.'],
+    ['a deep field', { input: [{ parts: [{ content: 5 }] }] }, 'input[0].parts[0].content: expected string, got 5.'],
+    ['a bad literal', { mode: 'later' }, 'mode: expected one of sync, async, stream, got "later".'],
     [
       'an unknown encoding',
       { input: [message({ content_encoding: 'hex' })] },
-      'input[0].parts[0].content_encoding: expected one of plain, base64.',
+      'input[0].parts[0].content_encoding: expected one of plain, base64, got "hex".',
     ],
     [
       'a kind of metadata that is none',
@@ -30,7 +32,7 @@ describe('validation', () => {
     [
       'a field inside metadata',
       { input: [message({ metadata: { kind: 'citation', start_index: 'x' } })] },
-      'input[0].parts[0].metadata.start_index: expected integer.',
+      'input[0].parts[0].metadata.start_index: expected integer, got string.',
     ],
     [
       'a bad role',
@@ -50,20 +52,27 @@ describe('validation', () => {
   });
 
   it.each([
-    [true, 'id: expected string or integer or null.'],
-    [1.5, 'id: expected string or integer or null.'],
+    [true, 'id: expected string or integer or null, got true.'],
+    [1.5, 'id: expected string or integer or null, got 1.5.'],
+    [{}, 'id: expected string or integer or null, got object.'],
     ['too long', 'id: expected string length less or equal to 3.'],
   ])('names the types of a union of types: %j', (value, text) => {
     const id = Type.Union([Type.String({ maxLength: 3 }), Type.Integer(), Type.Null()]);
     expect(() => compile(id, 'id')(value)).toThrow(text);
   });
 
+  it('names what a list lacks where a text or a list is expected', () => {
+    const input = Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]);
+    expect(() => compile(input, 'input')([])).toThrow('input: expected array length to be greater or equal to 1.');
+    expect(() => compile(input, 'input')(5)).toThrow('input: expected string or array, got 5.');
+  });
+
   it.each([
-    [{ type: 'image', url: 7 }, 'part.url: expected string.'],
+    [{ type: 'image', url: 7 }, 'part.url: expected string, got 7.'],
     [{ type: 'image' }, 'part.url: is required.'],
     [{ type: 'smell', url: 'x' }, 'part: expected one of the kinds image, audio, text.'],
     [{ url: 'x' }, 'part.text: is required.'],
-    [{ type: null, text: { deep: 1 } }, 'part.text: expected string.'],
+    [{ type: null, text: { deep: 1 } }, 'part.text: expected string, got object.'],
   ])('names the field of the variant that an object says it is: %j', (value, text) => {
     const part = Type.Union([
       Type.Object({ type: Type.Literal('image'), url: Type.String() }),
@@ -120,7 +129,7 @@ describe('validation', () => {
   });
 
   it('refuses null for a required field', () => {
-    expect(() => check({ agent_name: null, input: [] })).toThrow('agent_name: expected string.');
+    expect(() => check({ agent_name: null, input: [] })).toThrow('agent_name: expected string, got null.');
   });
 });
 

@@ -180,7 +180,7 @@ describe('several runs of one session', () => {
     const response = await start(served, 'a', 'whatever');
     expect([response.status, (await response.json()).message]).toEqual([
       422,
-      'headers.if-busy: expected one of parallel, enqueue, reject, interrupt.',
+      'headers.if-busy: expected one of parallel, enqueue, reject, interrupt, got "whatever".',
     ]);
   });
 });

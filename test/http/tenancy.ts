@@ -308,6 +308,8 @@ export function describeTenancy(name: string, open: () => Promise<TenantNode[]>)
       expect(JSON.parse((await root('/runs?owner=custom:alice')).text).runs).toEqual([]);
       expect(JSON.parse((await alice('/agents/remembers')).text).status).toBeUndefined();
       expect((await bob(`/runs/${his.run_id}`)).status).toBe(200);
+      // A name without its kind owns nothing, and a 200 would look like an erasure.
+      expect((await root('/principals/me/data?owner=carl', { method: 'DELETE' })).status).toBe(422);
       const erased = await root('/principals/me/data?owner=custom:carl', { method: 'DELETE' });
       expect(JSON.parse(erased.text)).toEqual({ runs: left.run_id.length, sessions: 1 });
     });

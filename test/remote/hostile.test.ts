@@ -164,7 +164,11 @@ describe('a hostile server of the REST API', () => {
       'answered with an invalid part. part: has both content and content_url; send one of them.',
     ],
     ['nothing', { type: 'message.part', part: {} }, 'answered with an invalid part. part: has no field.'],
-    ['a tool that is none', awaits({ tool: 'x' }), 'asked an invalid question. question.tool: expected object.'],
+    [
+      'a tool that is none',
+      awaits({ tool: 'x' }),
+      'asked an invalid question. question.tool: expected object, got string.',
+    ],
     [
       'a schema that is none',
       awaits({ schema: { type: 'number', minimum: 'x' } }),
@@ -296,7 +300,7 @@ describe('a hostile A2A server', () => {
 
   it.each([
     ['a page', '<html>', 'card: expected object.'],
-    ['nothing', 'null', 'card: expected object.'],
+    ['nothing', 'null', 'card: expected object, got null.'],
     [
       'a card of version 0.3',
       '{"name":"x","description":"y","url":"http://127.0.0.1/","skills":[]}',
@@ -310,7 +314,7 @@ describe('a hostile A2A server', () => {
     [
       'a card with odd skills',
       '{"name":"x","description":"y","supportedInterfaces":[],"skills":"none"}',
-      'card.skills: expected array.',
+      'card.skills: expected array, got string.',
     ],
   ])('that has %s instead of a card is asked once, and the error says what is wrong', async (_, body, problem) => {
     let asked = 0;

@@ -68,7 +68,8 @@ const model = await fakeModel([[{ tool: 'note', input: { text: 'Buy milk' } }], 
 process.env.OPENAI_BASE_URL = model.url;
 afterAll(() => model.close());
 
-it('asks before it takes a note', async () => {
+// The first call of a model loads its library, which takes seconds on a busy machine.
+it('asks before it takes a note', { timeout: 30_000 }, async () => {
   const { questions, text } = await runAgent(assistant, 'Note: buy milk', { answers: [false] });
   expect(questions).toHaveLength(1);
   expect(text).toContain('Then I will not.');

@@ -196,6 +196,8 @@ function lineFor({ path, text, isUnknown }: Problem, given: ReadonlyMap<string, 
   if (source !== undefined) return `${source.origin}: ${text}`;
   const place = file?.place(path, isUnknown) ?? 'defaults';
   if (!isUnknown) return `${place} ${keyOf(path)}: ${text}`;
+  if (path[0] === 'runTtlByOwner')
+    return `${place} ${keyOf(path)}: expected an owner, such as key:alice or tenant:acme`;
   return `${place} ${keyOf(path)}: there is no such setting.${suggestion(path.at(-1) ?? '', keysBeside(path))}`;
 }
 

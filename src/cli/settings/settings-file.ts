@@ -41,6 +41,11 @@ export async function readSettingsFile(named: string | undefined): Promise<Setti
   }
 }
 
+/** What to do about mistakes of YAML whose message is about syntax alone, by the code of the mistake. */
+const advice: { readonly [code: string]: string } = {
+  BLOCK_AS_IMPLICIT_KEY: '; put a value with a colon in quotes, such as "memory:"',
+};
+
 /** YAML; JSON is YAML as well. */
 async function readYaml(name: string): Promise<SettingsFile> {
   if ((await stat(name)).size > maxBytes) throw new Error('it is larger than a megabyte');
@@ -66,7 +71,9 @@ async function readYaml(name: string): Promise<SettingsFile> {
     }
     return name;
   };
-  const problems = document.errors.map(({ pos: [start], message }) => `${at(start)} ${message}`);
+  const problems = document.errors.map(
+    ({ pos: [start], code, message }) => `${at(start)} ${message}${advice[code] ?? ''}`,
+  );
   // A file without a value is one without settings.
   const value = problems.length > 0 ? {} : (document.toJS({ maxAliasCount: 100 }) ?? {});
   return settingsFile(name, value, problems, place);

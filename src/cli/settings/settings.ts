@@ -6,6 +6,7 @@ import { ConnectionLimits, HttpLimits, minSecretLength } from '../../http/limits
 import { addressRule } from '../../http/outbound/address-guard.ts';
 import { hostOption, originOption } from '../../http/pages/allowed-origins.ts';
 import { publicUrlProblem } from '../../http/server-url.ts';
+import { ownerPattern } from '../../schema/api.ts';
 import { isProtocol, protocolNames } from '../../server/protocols.ts';
 import { storeName, unknownStore } from '../../stores/open.ts';
 import { readStoreUrl, storeForms } from '../../stores/store-url.ts';
@@ -190,7 +191,8 @@ export const Settings = section({
   }),
   runTtlByOwner: setting(
     { worker: true },
-    Type.Record(Type.String({ pattern: '^(key|jwt|custom|tenant):\\S+$' }), Type.Integer({ minimum: 0 }), {
+    Type.Record(Type.String({ pattern: ownerPattern }), Type.Integer({ minimum: 0 }), {
+      additionalProperties: false,
       description: 'milliseconds for which final runs of an owner, such as key:alice or tenant:acme, are kept',
       default: {},
     }),

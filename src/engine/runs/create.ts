@@ -107,7 +107,7 @@ export async function createRun(
       return { run_id, run: await services.active.json(run_id), after };
     },
     async (key) => {
-      if (key !== undefined && runOptions.repeats) throw fail('run_unknown', key.key);
+      if (key !== undefined && runOptions.repeats) throw fail('run_unknown', `with the Idempotency-Key ${key.key}`);
       const plan = planOf(services, request, runOptions, key);
       const { session } = request;
       if (session === undefined) return admitRun(services, plan);

@@ -39,7 +39,7 @@ export async function resumeRun(
     key,
     async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
     async (key) => {
-      if (key !== undefined && repeats) throw fail('run_unknown', key.key);
+      if (key !== undefined && repeats) throw fail('run_unknown', `with the Idempotency-Key ${key.key}`);
       return resume(services, run_id, { input, target, key, channel, principal, trace });
     },
   );

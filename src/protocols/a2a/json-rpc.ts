@@ -39,7 +39,7 @@ export const jsonRpcRoutes: FastifyPluginAsyncTypebox<BindingOptions> = async (a
         schema: { hide: true, params: Type.Object({ agent: Type.Optional(Type.String()) }), headers: RunHeaders },
       },
       async (request, reply) => {
-        const { method, params } = bodyOf(request);
+        const { method, params = {} } = bodyOf(request);
         if (!isOperation(method)) throw fail('operation_unknown', method);
         const id = idIn(request.body);
         const result = await operations[method].run(service, {

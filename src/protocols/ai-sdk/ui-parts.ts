@@ -1,6 +1,7 @@
 import { fail } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { isProse } from '../../core/media-types.ts';
+import { isBase64 } from '../../core/messages.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import { jsonIn } from '../part-kinds.ts';
 
@@ -51,7 +52,11 @@ function filePart(part: UIPart, where: string): MessagePart {
     return { ...name, content_type, content_url: url };
   }
   const content = url.slice(head.length);
-  if (/;base64$/i.test(parameters ?? '')) return { ...name, content_type, content_encoding: 'base64', content };
+  if (/;base64$/i.test(parameters ?? '')) {
+    if (!isBase64(content))
+      throw fail('validation_failed', `${where}.url`, 'expected a data URL whose content is base64');
+    return { ...name, content_type, content_encoding: 'base64', content };
+  }
   try {
     return { ...name, content_type, content: decodeURIComponent(content) };
   } catch {

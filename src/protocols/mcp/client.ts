@@ -13,6 +13,7 @@ import { RpcError, type RpcMessage } from './json-rpc.ts';
 export const modernVersion = '2026-07-28';
 /** Of the older era, the newest first. */
 export const olderVersions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const;
+export const versions = [modernVersion, ...olderVersions] as const;
 
 const metaKey = 'io.modelcontextprotocol/';
 /** The extension of runs that take long. */
@@ -70,7 +71,7 @@ export function clientOf(headers: FastifyRequest['headers'], { kind, message }: 
   if (version !== modernVersion) {
     throw new RpcError('unsupportedVersion', `Version ${version} is not served with this header; see data.supported`, {
       status: 400,
-      data: { supported: [modernVersion, ...olderVersions], requested: version },
+      data: { supported: versions, requested: version },
     });
   }
   checkName(headers, 'method' in message ? message.method : '', params);
@@ -101,7 +102,7 @@ const invalidMeta = (key: string, problem: string): RpcError =>
 
 function olderClient(headers: FastifyRequest['headers'], version: string | undefined): Client {
   if (version !== undefined && !isOlder(version)) {
-    throw new RpcError('invalidRequest', `MCP-Protocol-Version: expected one of ${olderVersions.join(', ')}`, {
+    throw new RpcError('invalidRequest', `MCP-Protocol-Version: expected one of ${versions.join(', ')}`, {
       status: 400,
     });
   }

@@ -18,11 +18,11 @@ import {
   type Client,
   clientOf,
   isOlder,
-  modernVersion,
   olderVersions,
   serverInfoKey,
   sessionOf,
   tasksExtension,
+  versions,
 } from './client.ts';
 import { idIn, messageIn, RpcError, resultOf, sendAnswer, sendRpcError } from './json-rpc.ts';
 import { taskFrames, taskIdsIn } from './subscriptions.ts';
@@ -129,7 +129,7 @@ class McpServer {
     switch (message.method) {
       case 'server/discover':
         return this.#result(asked, {
-          supportedVersions: [modernVersion, ...olderVersions],
+          supportedVersions: versions,
           capabilities: { tools: {}, extensions: { [tasksExtension]: {} } },
           ...cached,
         });

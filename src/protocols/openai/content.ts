@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import mime from 'mime/lite';
 import { fail } from '../../core/errors.ts';
+import { isBase64 } from '../../core/messages.ts';
 import type { MessagePart } from '../../schema/message.ts';
 
 // The content of messages, as Responses and Chat Completions write it.
@@ -67,14 +68,15 @@ function partOf(content: Content, path: string): MessagePart {
       return fileOf(content.file, path);
     case 'input_audio': {
       const { data, format } = content.input_audio;
-      return bytes(data, format === 'mp3' ? 'audio/mpeg' : `audio/${format}`);
+      return bytes(data, format === 'mp3' ? 'audio/mpeg' : `audio/${format}`, `${path}.input_audio.data`);
     }
   }
 }
 
-const bytes = (content: string, content_type: string): MessagePart => {
+function bytes(content: string, content_type: string, path: string): MessagePart {
+  if (!isBase64(content)) throw fail('validation_failed', path, 'expected base64');
   return { content_type, content_encoding: 'base64', content };
-};
+}
 
 interface FileFields {
   readonly file_data?: string;
@@ -87,7 +89,7 @@ function fileOf({ file_data, file_url, filename }: FileFields, path: string): Me
   // Clients send a data URL, or the bare base64.
   const isBare = file_data !== undefined && !file_data.startsWith('data:');
   const file = isBare
-    ? bytes(file_data, guessed)
+    ? bytes(file_data, guessed, `${path}.file_data`)
     : fileAt(file_data ?? file_url, path, 'file_data or file_url', guessed);
   return { ...file, name: filename };
 }
@@ -96,7 +98,9 @@ function fileOf({ file_data, file_url, filename }: FileFields, path: string): Me
 function fileAt(url: string | undefined, path: string, field: string, otherwise: string): MessagePart {
   if (url === undefined) throw fail('validation_failed', path, `expected ${field}; this server keeps no files by id`);
   const [head, content_type] = dataUrl.exec(url.slice(0, 1_000)) ?? [];
-  if (head !== undefined && content_type !== undefined) return bytes(url.slice(head.length), content_type);
+  if (head !== undefined && content_type !== undefined) {
+    return bytes(url.slice(head.length), content_type, `${path}.${field}`);
+  }
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
     throw fail('validation_failed', `${path}.${field}`, 'expected an http or https URL, or a data: URL in base64');
   }

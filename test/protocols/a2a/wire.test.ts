@@ -174,6 +174,8 @@ describe('the binding to JSON-RPC', () => {
       expect(frames.length).toBeGreaterThan(4);
     }
     TaskList.of((await (await rpc('echo', 'ListTasks')).json()).result);
+    const { error } = await (await rpc('echo', 'SendMessage')).json();
+    expect(error).toMatchObject({ code: -32602, message: 'message: is required.' });
   });
 
   it('frames what the other binding does', async () => {

@@ -21,7 +21,11 @@ it('a repeated request for a stream goes on after the event that its client has'
 
 it('a repeated request makes no run where its key is unknown, its body another, or its cursor wrong', async () => {
   const served = await serveApi([tokens]);
-  expect((await streamed(served, '3', again(4))).status).toBe(404);
+  const unknown = await streamed(served, '3', again(4));
+  expect([unknown.status, (await unknown.json()).message]).toEqual([
+    404,
+    'There is no run with the Idempotency-Key k.',
+  ]);
   await (await streamed(served, '3', { 'idempotency-key': 'k' })).text();
   expect((await streamed(served, '4', again(4))).status).toBe(422);
   expect((await streamed(served, '3', again(99))).status).toBe(400);

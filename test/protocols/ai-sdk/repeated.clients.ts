@@ -34,7 +34,7 @@ it.each(['tokens', 'ask'])('a repeated request of a chat goes on after any chunk
     expect(again.chunks.at(-1)).toEqual(chunks.at(-1));
   }
   await expect(send(`${served.url}/ai/${name}`, { 'Idempotency-Key': 'l', 'Last-Event-ID': '3.1' })).rejects.toThrow(
-    'There is no run l.',
+    'There is no run with the Idempotency-Key l.',
   );
   expect((await (await served.get('/runs')).json()).runs).toHaveLength(1);
 });

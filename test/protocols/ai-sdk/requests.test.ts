@@ -69,6 +69,12 @@ describe('a request of a chat', () => {
         422,
         'percent-encoded',
       ],
+      [
+        '/ai/echo',
+        { messages: [{ role: 'user', parts: [{ type: 'file', url: 'data:image/png;base64,@@' }] }] },
+        422,
+        'messages[0].parts[0].url: expected a data URL whose content is base64',
+      ],
       ['/ai/ask', reply(answered, noRun), 422, 'answers the last question of its run'],
       ['/ai/ask', reply({ ...answered, toolCallId: `${noRun}:q1` }, noRun), 404, `There is no run ${noRun}.`],
       ['/ai/ask', reply(answered, 'msg-1'), 404, 'There is no run msg-1.'],

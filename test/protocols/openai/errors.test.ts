@@ -47,6 +47,22 @@ describe('requests that are refused', () => {
       ],
       [post('/v1/responses', { input: 'hi' }), 400, { param: 'model', type: 'invalid_request_error' }],
       [post('/v1/responses', { model: 'echo' }), 400, { param: 'input' }],
+      [
+        post('/v1/responses', { model: 'echo', input: [] }),
+        400,
+        { message: 'input: expected array length to be greater or equal to 1.' },
+      ],
+      [
+        post('/v1/chat/completions', {
+          model: 'echo',
+          messages: [
+            { role: 'system', content: 'Be brief.' },
+            { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,@@' } }] },
+          ],
+        }),
+        400,
+        { param: 'messages[1].content[0].image_url', message: 'messages[1].content[0].image_url: expected base64.' },
+      ],
       [post('/v1/responses', { model: 'echo', input: [{ type: 'magic' }] }), 400, { type: 'invalid_request_error' }],
       [
         post('/v1/responses', {
