@@ -71,8 +71,7 @@ const firstLayout = 3;
 export async function checkLayout(redis: RedisClient, prefix: string): Promise<void> {
   const name = `${prefix}version`;
   // Written only where there is none: the user may lack the permission to write, or Redis the memory.
-  const found =
-    (await answered(redis.get(name))) ?? (await answered(redis.set(name, layout, 'NX', 'GET'))) ?? layout;
+  const found = (await answered(redis.get(name))) ?? (await answered(redis.set(name, layout, 'NX', 'GET'))) ?? layout;
   if (Number(found) > layout) {
     throw new Error(`the prefix ${prefix} was written by a newer Rivulet (layout ${found}, this one knows ${layout})`);
   }
