@@ -46,11 +46,12 @@ export function writeRow(name: string, cells: readonly string[]): void {
 }
 
 function rowsOf(shown: readonly Shown[]): string[][] {
-  const rows = new Map<string, string[]>();
+  const rows = new Map<string, readonly [names: string[], cells: readonly string[]]>();
   for (const { name, cells } of shown.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const key = JSON.stringify(cells);
-    const [names, ...same] = rows.get(key) ?? [undefined, ...cells];
-    rows.set(key, [names === undefined ? name : `${names}${between}${name}`, ...same]);
+    const row = rows.get(key);
+    if (row === undefined) rows.set(key, [[name], cells]);
+    else row[0].push(name);
   }
-  return [...rows.values()];
+  return [...rows.values()].map(([names, cells]) => [names.join(between), ...cells]);
 }
