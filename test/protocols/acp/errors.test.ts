@@ -16,11 +16,7 @@ const part = (more: object) => ask('echo', '', { input: [{ parts: [{ content: 'a
 const raw = (
   body: string | Uint8Array<ArrayBuffer>,
   headers: Record<string, string> = { 'content-type': 'application/json' },
-) => ({
-  method: 'POST',
-  body,
-  headers,
-});
+) => ({ method: 'POST', body, headers });
 const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
 type Case = [

@@ -5,11 +5,7 @@ import { askOnce, echo, Tap } from '../../support/agents.ts';
 import { ask, eventsOf, listen, type Served, serve } from '../../support/serve.ts';
 import { create, tenantNode } from '../../support/tenants.ts';
 
-const served = await listen([echo, askOnce], {
-  heartbeat: 600_000,
-  longPollTimeout: 20,
-  durableStreamTimeout: 60,
-});
+const served = await listen([echo, askOnce], { heartbeat: 600_000, longPollTimeout: 20, durableStreamTimeout: 60 });
 afterAll(() => served.app.close());
 const { run_id } = await (await served.post('/runs', ask('echo'))).json();
 const events = await eventsOf(served, run_id);

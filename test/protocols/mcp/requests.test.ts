@@ -20,10 +20,7 @@ const post = (body: unknown, headers: Headers = {}): Promise<Response> =>
 /** A request of the modern era, with the headers that it needs, or others. */
 const modern = (method: string, params: Record<string, unknown> = {}, headers: Headers = {}): Promise<Response> => {
   const name = params.name ?? params.taskId;
-  return post(request(method, { _meta: metaOf(), ...params }), {
-    ...headersOf(method, name),
-    ...headers,
-  });
+  return post(request(method, { _meta: metaOf(), ...params }), { ...headersOf(method, name), ...headers });
 };
 const call = (name: string, input = 'hi', more: object = {}): Record<string, unknown> => ({
   name,

@@ -7,9 +7,7 @@ import { agent } from '../../support/agents.ts';
 import { listen, type Served } from '../../support/serve.ts';
 import { fails, forms, long } from './agents.ts';
 
-const longNever = agent('long-never', () => NEVER, {
-  metadata: { tool: { long_running: true } },
-});
+const longNever = agent('long-never', () => NEVER, { metadata: { tool: { long_running: true } } });
 
 let served: Served;
 beforeAll(async () => {

@@ -39,11 +39,7 @@ describe('requests that are refused', () => {
       [
         post('/v1/responses', { model: 'nope', input: 'hi' }),
         404,
-        {
-          code: 'model_not_found',
-          param: 'model',
-          message: 'There is no agent nope; GET /v1/models lists them.',
-        },
+        { code: 'model_not_found', param: 'model', message: 'There is no agent nope; GET /v1/models lists them.' },
       ],
       [post('/v1/responses', { input: 'hi' }), 400, { param: 'model', type: 'invalid_request_error' }],
       [post('/v1/responses', { model: 'echo' }), 400, { param: 'input' }],
@@ -101,10 +97,7 @@ describe('requests that are refused', () => {
       [post('/v1/chat/completions', { model: 'echo', messages: [] }), 400, { param: 'messages' }],
       [post('/v1/chat/completions', { model: 'echo', messages: [{ role: 'user' }] }), 400, {}],
       [
-        post('/v1/chat/completions', {
-          model: 'echo',
-          messages: [{ role: 'tool', tool_call_id: 'x', content: 'y' }],
-        }),
+        post('/v1/chat/completions', { model: 'echo', messages: [{ role: 'tool', tool_call_id: 'x', content: 'y' }] }),
         400,
         { param: 'messages[0].tool_call_id' },
       ],

@@ -38,12 +38,7 @@ describe('items of other servers', () => {
         tool_name: 'web_search',
         tool_input: { action: { type: 'search', query: 'x', queries: [] } },
       },
-      {
-        kind: 'trajectory',
-        tool_name: 'grep',
-        tool_input: { input: 'needle' },
-        tool_output: { output: 'found' },
-      },
+      { kind: 'trajectory', tool_name: 'grep', tool_input: { input: 'needle' }, tool_output: { output: 'found' } },
       {
         kind: 'trajectory',
         tool_name: 'code_interpreter',
