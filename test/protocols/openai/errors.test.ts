@@ -35,72 +35,41 @@ afterAll(() => served.app.close());
 describe('requests that are refused', () => {
   it('get OpenAI’s shape of an error, with the field and what to do', async () => {
     const { post, get } = served;
+    const respond = (more: object) => post('/v1/responses', { model: 'echo', input: 'hi', ...more });
+    const image = (source: object) =>
+      respond({ input: [{ role: 'user', content: [{ type: 'input_image', ...source }] }] });
+    const chat = (...messages: object[]) => post('/v1/chat/completions', { model: 'echo', messages });
+    const previous_response_id = `resp_${run}`;
+    const unknownModel = 'There is no agent nope; GET /v1/models lists them.';
     const refusals: [Promise<Response>, number, Record<string, unknown>][] = [
+      [respond({ model: 'nope' }), 404, { code: 'model_not_found', param: 'model', message: unknownModel }],
+      [respond({ model: undefined }), 400, { param: 'model', type: 'invalid_request_error' }],
+      [respond({ input: undefined }), 400, { param: 'input' }],
+      [respond({ input: [{ type: 'magic' }] }), 400, { type: 'invalid_request_error' }],
+      [image({ image_url: {} }), 400, { param: 'input[0].content[0].image_url' }],
       [
-        post('/v1/responses', { model: 'nope', input: 'hi' }),
-        404,
-        { code: 'model_not_found', param: 'model', message: 'There is no agent nope; GET /v1/models lists them.' },
-      ],
-      [post('/v1/responses', { input: 'hi' }), 400, { param: 'model', type: 'invalid_request_error' }],
-      [post('/v1/responses', { model: 'echo' }), 400, { param: 'input' }],
-      [post('/v1/responses', { model: 'echo', input: [{ type: 'magic' }] }), 400, { type: 'invalid_request_error' }],
-      [
-        post('/v1/responses', {
-          model: 'echo',
-          input: [{ role: 'user', content: [{ type: 'input_image', image_url: {} }] }],
-        }),
-        400,
-        { param: 'input[0].content[0].image_url' },
-      ],
-      [
-        post('/v1/responses', { model: 'echo', input: [{ role: 'system', content: '' }] }),
+        respond({ input: [{ role: 'system', content: '' }] }),
         400,
         { message: 'input: expected a message; there is none with a text.' },
       ],
+      [respond({ conversation: 'c', previous_response_id }), 400, { param: 'conversation' }],
       [
-        post('/v1/responses', { model: 'echo', input: 'x', conversation: 'c', previous_response_id: `resp_${run}` }),
-        400,
-        { param: 'conversation' },
-      ],
-      [
-        post('/v1/responses', { model: 'echo', input: [{ type: 'function_call_output', call_id: 'c1', output: '' }] }),
+        respond({ input: [{ type: 'function_call_output', call_id: 'c1', output: '' }] }),
         400,
         { param: 'input[0].call_id' },
       ],
-      [
-        post('/v1/responses', {
-          model: 'echo',
-          input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file_1' }] }],
-        }),
-        400,
-        { param: 'input[0].content[0]' },
-      ],
-      [
-        post('/v1/responses', {
-          model: 'echo',
-          input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'file:///etc/passwd' }] }],
-        }),
-        400,
-        { param: 'input[0].content[0].image_url' },
-      ],
-      [
-        post('/v1/responses', { model: 'echo', input: 'hi', previous_response_id: `resp_${run}` }),
-        404,
-        { code: 'response_not_found' },
-      ],
+      [image({ file_id: 'file_1' }), 400, { param: 'input[0].content[0]' }],
+      [image({ image_url: 'file:///etc/passwd' }), 400, { param: 'input[0].content[0].image_url' }],
+      [respond({ previous_response_id }), 404, { code: 'response_not_found' }],
       [get('/v1/responses/resp_1'), 404, { code: 'response_not_found' }],
       [get(`/v1/responses/resp_${run}?stream=true`), 404, { code: 'response_not_found' }],
       [get(`/v1/responses/resp_${run}/input_items?limit=0`), 400, {}],
       [get('/v1/models/nope'), 404, { code: 'model_not_found' }],
       [get('/v1/files'), 404, { code: 'route_unknown' }],
       [post('/v1/embeddings', {}), 404, { code: 'route_unknown' }],
-      [post('/v1/chat/completions', { model: 'echo', messages: [] }), 400, { param: 'messages' }],
-      [post('/v1/chat/completions', { model: 'echo', messages: [{ role: 'user' }] }), 400, {}],
-      [
-        post('/v1/chat/completions', { model: 'echo', messages: [{ role: 'tool', tool_call_id: 'x', content: 'y' }] }),
-        400,
-        { param: 'messages[0].tool_call_id' },
-      ],
+      [chat(), 400, { param: 'messages' }],
+      [chat({ role: 'user' }), 400, {}],
+      [chat({ role: 'tool', tool_call_id: 'x', content: 'y' }), 400, { param: 'messages[0].tool_call_id' }],
     ];
     for (const [response, status, error] of refusals) {
       const { body, ...got } = await answered(await response);
