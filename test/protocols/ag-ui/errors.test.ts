@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { askOnce, echo } from '../../support/agents.ts';
-import { listen, type Served } from '../../support/serve.ts';
+import { serveAll } from '../../support/serve.ts';
 import { type Caller, tenantNode } from '../../support/tenants.ts';
 
-let served: Served;
-let run_id: string;
-beforeAll(async () => {
-  served = await listen([echo, askOnce]);
-  const asked = await served.post('/ag-ui/ask', body({ runId: 'asked' }));
-  run_id = asked.headers.get('run-id') ?? '';
-  await asked.text();
-});
-afterAll(() => served.app.close());
-
+const served = await serveAll([echo, askOnce]);
 let count = 0;
 const body = (more: object = {}) => {
   count += 1;
   return { threadId: 't', runId: `run ${count}`, messages: [{ id: 'u1', role: 'user', content: 'hi' }], ...more };
 };
+
+const asked = await served.post('/ag-ui/ask', body({ runId: 'asked' }));
+const run_id = asked.headers.get('run-id') ?? '';
+await asked.text();
 
 describe('a request that is refused', () => {
   const ask = (more: object, headers = {}) => served.post('/ag-ui/ask', body(more), headers);

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { echo, never, tokens } from '../../support/agents.ts';
-import { finished, listen, type Served, serve } from '../../support/serve.ts';
+import { finished, serve, serveAll } from '../../support/serve.ts';
 import { type Caller, tenantNode } from '../../support/tenants.ts';
 import { forms, long, routed } from './agents.ts';
 import { headersOf, metaOf, request, version } from './modern.ts';
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen([echo, forms, never, tokens, long, routed]);
-});
-afterAll(() => served.app.close());
+const served = await serveAll([echo, forms, never, tokens, long, routed]);
 
 type Headers = Record<string, string>;
 // Without streams, an answer is JSON however long the run takes.

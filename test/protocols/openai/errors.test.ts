@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listen, type Served } from '../../support/serve.ts';
+import { describe, expect, it } from 'vitest';
+import { serveAll } from '../../support/serve.ts';
 import { type Caller, tenantNode, unlimited } from '../../support/tenants.ts';
 import { all } from './agents.ts';
 
@@ -26,11 +26,7 @@ const shape = {
 
 const run = '0199aaaa-0000-7000-8000-000000000001';
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen(all, { docs: false, playground: false });
-});
-afterAll(() => served.app.close());
+const served = await serveAll(all, { docs: false, playground: false });
 
 describe('requests that are refused', () => {
   it('get OpenAI’s shape of an error, with the field and what to do', async () => {
