@@ -1,15 +1,15 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
-import { createServer, file } from 'rivulet';
+import { file } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { concat, defer, from, map, NEVER, of, toArray } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { afterAll, describe, expect, it, type TestContext } from 'vitest';
 import { agent, askOnce, Tap } from '../support/agents.ts';
 import { rivulet } from '../support/command.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { newFolder } from '../support/folder.ts';
 import { screenOf } from '../support/screen.ts';
+import { serveAll } from '../support/serve.ts';
 import { Terminal } from '../support/terminal.ts';
 
 /** Says how many messages came before, and repeats the input. */
@@ -25,19 +25,8 @@ const endless = agent('endless', () => concat(of('It begins.'), NEVER));
 
 const tap = new Tap();
 
-let app: FastifyInstance;
-let url: string;
-let state: string;
-beforeAll(async () => {
-  state = mkdtempSync(join(tmpdir(), 'rivulet-chat-'));
-  const agents = [tap.agent, counts, files, fails, endless, askOnce];
-  app = await createServer({ agents, limits: { shutdownGrace: 0 }, retry: 5 });
-  url = await app.listen({ port: 0, host: '127.0.0.1' });
-});
-afterAll(async () => {
-  rmSync(state, { recursive: true });
-  await app.close();
-});
+const state = newFolder(afterAll);
+const { url } = await serveAll([tap.agent, counts, files, fails, endless, askOnce], { retry: 5 });
 
 /** A chat that waits for a message; each has a history of its own unless a folder is given. */
 async function open(t: TestContext, args: string[], env: Record<string, string> = {}): Promise<Terminal> {
@@ -181,13 +170,6 @@ describe.concurrent('rivulet chat', () => {
     tap.complete();
     await terminal.shows('Completed');
     expect(screen(terminal)).toContain('One, two.');
-  });
-
-  it('prints text as it comes with NO_COLOR', async (t) => {
-    const terminal = await open(t, ['counts'], { NO_COLOR: '1' });
-    terminal.type('one\r');
-    await terminal.shows('Completed');
-    expect(terminal.shown).toContain('After **0**: ["one"]');
   });
 
   it('suggests an agent, and needs a terminal', async (t) => {

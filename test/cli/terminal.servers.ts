@@ -1,11 +1,11 @@
-import type { FastifyInstance } from 'fastify';
-import { createServer, trajectory } from 'rivulet';
+import { trajectory } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { concat, defer, map, NEVER, of } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { agent, askOnce, Tap } from '../support/agents.ts';
 import { deferred } from '../support/deferred.ts';
 import { screenOf } from '../support/screen.ts';
+import { serveAll } from '../support/serve.ts';
 import { Terminal } from '../support/terminal.ts';
 
 const tap = new Tap();
@@ -45,22 +45,9 @@ const stubborn = agent('stubborn', async function* () {
   yield 'It begins. ';
   await new Promise(() => {});
 });
-const control = '\u009d52;c;cm0=\u0007\u001b]52;c;cm0=\u0007\u202e\u007f';
-const maliciousForm = agent('malicious-form', (_, context) => {
-  const field = { type: 'string', title: control, description: control, default: control };
-  const schema = { type: 'object', properties: { [`a${control}`]: field } };
-  return context.await(`Well?${control}`, { schema }).pipe(map(() => ''));
-});
-const malicious = agent('malicious', () => 'a\u001b[2Jb\u0007');
 
-let app: FastifyInstance;
-let url: string;
-beforeAll(async () => {
-  const agents = [tap.agent, askOnce, form, pattern, steps, endless, stubborn, malicious, maliciousForm];
-  app = await createServer({ agents, limits: { shutdownGrace: 0, cancelGrace: 60_000 } });
-  url = await app.listen({ port: 0, host: '127.0.0.1' });
-});
-afterAll(() => app.close());
+const agents = [tap.agent, askOnce, form, pattern, steps, endless, stubborn];
+const { url } = await serveAll(agents, { limits: { cancelGrace: 60_000 } });
 
 function open({ onTestFinished }: TestContext, ...args: string[]): Terminal {
   const terminal = new Terminal(args, { RIVULET_URL: url });
@@ -218,24 +205,5 @@ describe.concurrent('on a terminal, rivulet', () => {
     expect(await terminal.ended()).toBe(130);
     expect(terminal.shown).toContain(`rivulet cancel ${run_id}`);
     expect((await createClient({ url }).get(run_id)).status).toBe('in-progress');
-  });
-
-  it('removes control characters of a schema', async (t) => {
-    const terminal = open(t, 'run', 'malicious-form', 'x');
-    await terminal.shows('> ');
-    // The colours of the command line itself are left out.
-    const [first, ...rest] = terminal.shown.split('\u001b[');
-    const shown = [first, ...rest.map((text) => text.replace(/^\??\d*[A-GJKhlm]/, ''))].join('');
-    expect(shown).toContain('52;c;cm0=');
-    expect(shown).not.toMatch(/[^\P{Cc}\r\n]|\p{Bidi_Control}/u);
-    terminal.type('\u0004');
-    expect(await terminal.ended()).toBe(4);
-  });
-
-  it('removes control characters of an agent’s output', async (t) => {
-    const terminal = open(t, 'run', 'malicious', 'x');
-    expect(await terminal.ended()).toBe(0);
-    expect(screenOf(terminal.shown)).toContain('a[2Jb');
-    expect(terminal.shown).not.toContain('\u001b[2J');
   });
 });
