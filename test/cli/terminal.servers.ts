@@ -80,8 +80,7 @@ describe.concurrent('on a terminal, rivulet', () => {
     await terminal.shows('dig {"deep":true}');
     expect(terminal.shown).toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] dig/);
     dig();
-    await terminal.shows('Shall I go on?');
-    terminal.type('y\r');
+    await terminal.at('Shall I go on?', 'y\r');
     expect(await terminal.ended()).toBe(0);
     const screen = screenOf(terminal.shown).join('\n');
     expect(screen).toMatch(/\n✓ dig \{"deep":true\}( \S.*)?\n\nFound gold\.\n/);
@@ -103,13 +102,10 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('prompts field by field for the value of a schema, and again for a value that does not fit', async (t) => {
     const terminal = open(t, 'run', 'form', 'x');
-    await terminal.shows('guests (whole number, 1 or more) How many? > ');
-    terminal.type('0\r');
+    await terminal.at('guests (whole number, 1 or more) How many? > ', '0\r');
     await terminal.shows('guests must be 1 or more.');
-    await terminal.shows('guests (whole number, 1 or more) How many? > ');
-    terminal.type('12\r');
-    await terminal.shows('vegan (yes or no) > ');
-    terminal.type('yes\r');
+    await terminal.at('guests (whole number, 1 or more) How many? > ', '12\r');
+    await terminal.at('vegan (yes or no) > ', 'yes\r');
     await terminal.shows('2  red');
     await terminal.shows('room [red] > ');
     // Input that is typed ahead, or pasted, is read line by line.
@@ -120,15 +116,11 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('prompts again for what the server refuses, with the other values as defaults', async (t) => {
     const terminal = open(t, 'run', 'pattern', 'x');
-    await terminal.shows('name > ');
-    terminal.type('Ada\r');
-    await terminal.shows('code > ');
-    terminal.type('x\r');
+    await terminal.at('name > ', 'Ada\r');
+    await terminal.at('code > ', 'x\r');
     await terminal.shows('The reply was refused: code must match pattern');
-    await terminal.shows('name [Ada] > ');
-    terminal.type('\r');
-    await terminal.shows('code > ');
-    terminal.type('A1\r');
+    await terminal.at('name [Ada] > ', '\r');
+    await terminal.at('code > ', 'A1\r');
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown).toContain('{"name":"Ada","code":"A1"}');
   });
@@ -137,13 +129,11 @@ describe.concurrent('on a terminal, rivulet', () => {
     const { run_id } = await createClient({ url }).sync('ask', 'x');
     const left = open(t, 'resume', run_id);
     await left.shows('Well?');
-    await left.shows('> ');
-    left.type('\u0003');
+    await left.at('> ', '\u0003');
     expect(await left.ended()).toBe(130);
     expect((await createClient({ url }).get(run_id)).status).toBe('awaiting');
     const terminal = open(t, 'resume', run_id);
-    await terminal.shows('> ');
-    terminal.type('at last\r');
+    await terminal.at('> ', 'at last\r');
     expect(await terminal.ended()).toBe(0);
     expect(screenOf(terminal.shown)).toContain('You said at last.');
     expect(terminal.shown).not.toContain('before.');
@@ -161,8 +151,7 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('leaves the run awaiting at Ctrl-D, and prints how to reply', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
-    await terminal.shows('> ');
-    terminal.type('\u0004');
+    await terminal.at('> ', '\u0004');
     expect(await terminal.ended()).toBe(4);
     expect(terminal.shown).toMatch(/to be asked again: npx rivulet resume [\da-f-]{36} --url/);
     expect(await statusOf(terminal)).toBe('awaiting');
@@ -170,8 +159,7 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('cancels the run at Ctrl-C', async (t) => {
     const terminal = open(t, 'run', 'endless', 'x');
-    await terminal.shows('It begins.');
-    terminal.type('\u0003');
+    await terminal.at('It begins.', '\u0003');
     expect(await terminal.ended()).toBe(130);
     expect(terminal.shown).toContain('The run was cancelled.');
     expect(await statusOf(terminal)).toBe('cancelled');
@@ -179,16 +167,14 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('cancels the run at Ctrl-C during a prompt, too', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
-    await terminal.shows('> ');
-    terminal.type('\u0003');
+    await terminal.at('> ', '\u0003');
     expect(await terminal.ended()).toBe(130);
     expect(await statusOf(terminal)).toBe('cancelled');
   });
 
   it('exits at once at the second Ctrl-C, even if the agent ignores the first', async (t) => {
     const terminal = open(t, 'run', 'stubborn', 'x');
-    await terminal.shows('It begins.');
-    terminal.type('\u0003');
+    await terminal.at('It begins.', '\u0003');
     await terminal.shows('press Ctrl-C again to exit at once');
     // No event announces the status `cancelling`.
     while ((await statusOf(terminal)) !== 'cancelling');
@@ -200,8 +186,7 @@ describe.concurrent('on a terminal, rivulet', () => {
   it('does not cancel a watched run at Ctrl-C', async (t) => {
     const { run_id } = await createClient({ url }).start('endless', 'x');
     const terminal = open(t, 'watch', run_id);
-    await terminal.shows('It begins.');
-    terminal.type('\u0003');
+    await terminal.at('It begins.', '\u0003');
     expect(await terminal.ended()).toBe(130);
     expect(terminal.shown).toContain(`rivulet cancel ${run_id}`);
     expect((await createClient({ url }).get(run_id)).status).toBe('in-progress');
