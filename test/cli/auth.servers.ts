@@ -93,3 +93,11 @@ describe('a server with keys', () => {
     for (const key of [alice, carol]) expect(server.out + server.err).not.toContain(key.slice(4));
   });
 });
+
+it('refuses to listen on all addresses without authentication', async () => {
+  const { code, err } = await rivulet(['serve', '--host', '0.0.0.0', '--port', '0', '--store', 'memory:'], {
+    cwd: project.folder,
+  });
+  expect(code).toBe(2);
+  expect(err).toContain('other computers reach 0.0.0.0, and the server has no authentication: give --keys FILE');
+});

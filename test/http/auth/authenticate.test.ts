@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import Fastify, { type InjectOptions } from 'fastify';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeApiKey } from '../../../src/http/auth/api-key.ts';
 import { recordOf, userScopes } from '../../../src/http/auth/key-records.ts';
 import { type AuthOptions, createServer, type Principal, rivulet, type ServerOptions } from '../../../src/index.ts';
 import { agent, echo, never } from '../../support/agents.ts';
+import { newFolder } from '../../support/folder.ts';
 import { apiOnly, ask } from '../../support/serve.ts';
 import { audience, issuer, serveKeys, TokenIssuer } from '../../support/token-issuer.ts';
 
@@ -109,6 +112,20 @@ describe('a request with an API key', () => {
     const answer = await call('/runs', bearer(alice), { method: 'POST', payload: ask('spy') });
     expect(answer.status).toBe(200);
     expect(seen).toEqual([{ id: 'alice', kind: 'key', scopes: [...userScopes] }]);
+  });
+
+  it('works with the new key after the file has changed, and no longer with the old one', async () => {
+    const path = join(newFolder(onTestFinished), 'keys.yaml');
+    const [first, second] = [makeApiKey().key, makeApiKey().key];
+    writeFileSync(path, JSON.stringify([recordOf(first, { principal: 'alice' })]));
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { call } = await server({ keyFile: path });
+    expect((await call('/runs', bearer(first))).status).toBe(200);
+    writeFileSync(path, JSON.stringify([recordOf(second, { principal: 'alice' })]));
+    vi.advanceTimersByTime(5_000);
+    expect((await call('/runs', bearer(second))).status).toBe(200);
+    expect((await call('/runs', bearer(first))).status).toBe(401);
   });
 });
 
