@@ -35,7 +35,7 @@ export const agents: Agent[] = [
 ];
 
 /** An official client that goes on where its streams are cut. */
-export interface CutClient {
+interface CutClient {
   readonly name: string;
   /** A message, a question and its answer. Resolves to all that the client has then, and that is the same of each run. */
   talk(url: string, send: typeof fetch): Promise<unknown>;
