@@ -80,10 +80,7 @@ function checkCalls(messages: readonly BaseMessage[]): void {
 }
 
 const words = (all: string): Chunk[] => (all.match(/\S+\s*/g) ?? []).map((content) => ({ content }));
-const usage: Chunk = {
-  content: '',
-  usage_metadata: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
-};
+const usage: Chunk = { content: '', usage_metadata: { input_tokens: 10, output_tokens: 5, total_tokens: 15 } };
 const call = (city: string): Chunk => ({
   content: '',
   tool_call_chunks: [

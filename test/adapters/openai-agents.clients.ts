@@ -358,9 +358,7 @@ describe('a durable agent of the OpenAI Agents SDK', () => {
       lives.push(calls.length);
       return run(input, context);
     };
-    const { run: first, cuts } = await cutEverywhere(serve(counted, { durable: true }), '?', {
-      endOf: lastText,
-    });
+    const { run: first, cuts } = await cutEverywhere(serve(counted, { durable: true }), '?', { endOf: lastText });
     expect(said(first)).toEqual([['Looking. ', weatherStep('Oslo'), weatherStep('Rome')], ['20 degrees.']]);
     expect(cuts).toBeGreaterThan(3);
     const perLife = lives.map((begun, life) => calls.slice(begun, lives[life + 1]).sort());

@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import type { Run } from 'rivulet';
 import { runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import chat from '../../agents/chat.ts';
 import { deferred } from '../support/deferred.ts';
+import { stoppedUrl } from '../support/ports.ts';
 import { ask, eventsOf, finished, framesUntil, type Served, serveApi, textOf } from '../support/serve.ts';
 import { type Answer, type Llm, type LlmRequest, startLlm } from './llm.ts';
 
@@ -29,15 +28,6 @@ function setModel(url: string): void {
   onTestFinished(() => {
     vi.unstubAllEnvs();
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 const run = async (served: Served, text: string): Promise<Run> =>
@@ -194,7 +184,7 @@ describe('chat, when the model calculates', () => {
 
 describe('chat fails', () => {
   it('with what to start or set when no server listens', async () => {
-    const url = `http://127.0.0.1:${await freePort()}/v1`;
+    const url = `${await stoppedUrl()}/v1`;
     setModel(url);
     const { status, error } = (await runAgent(chat, 'Hello?')).run;
     expect(status).toBe('failed');

@@ -1,13 +1,13 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { findModel } from '../../agents/_model.ts';
 import { createChat } from '../../agents/chat.ts';
+import { answering } from '../support/answering.ts';
+import { stoppedUrl } from '../support/ports.ts';
 
 /** A server with Ollama's list of models, and a chat that repeats the name of the model. */
-async function startOllama(models: readonly string[]): Promise<string> {
-  const server = createServer((request, response) => {
+const startOllama = (models: readonly string[]): Promise<string> =>
+  answering((request, response) => {
     if (request.url === '/api/tags') return response.end(JSON.stringify({ models: models.map((name) => ({ name })) }));
     let body = '';
     request.on('data', (chunk) => {
@@ -21,21 +21,6 @@ async function startOllama(models: readonly string[]): Promise<string> {
       response.end(`data: ${JSON.stringify(chunk)}\n\ndata: ${JSON.stringify(last)}\n\ndata: [DONE]\n\n`);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  return `http://127.0.0.1:${Object(server.address()).port}`;
-}
-
-/** A server that was there: connections are refused. */
-async function stoppedOllama(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = Object(server.address());
-  server.close();
-  await once(server, 'close');
-  return `http://127.0.0.1:${port}`;
-}
 
 function setModel(url: string, model: string): void {
   vi.stubEnv('OPENAI_BASE_URL', url);
@@ -65,7 +50,7 @@ describe('the model of chat', () => {
   });
 
   it('is missing without Ollama, and where Ollama has none', async () => {
-    const stopped = await stoppedOllama();
+    const stopped = await stoppedUrl();
     expect(await findModel({}, stopped)).toEqual({
       missing: expect.stringContaining(`start Ollama at ${stopped}, or set OPENAI_BASE_URL`),
     });
@@ -80,7 +65,7 @@ describe('chat', () => {
     setModel('', '');
     const ready = await createChat(await startOllama(['qwen3:4b']));
     expect(ready.manifest.description).toBe('Talks with qwen3:4b at the Ollama of this computer, and can calculate.');
-    const { description } = (await createChat(await stoppedOllama())).manifest;
+    const { description } = (await createChat(await stoppedUrl())).manifest;
     expect(description).toMatch(/^Not ready\. It needs a language model: start Ollama .*OPENAI_BASE_URL/);
   });
 
@@ -92,7 +77,7 @@ describe('chat', () => {
 
   it('fails with what it needs', async () => {
     setModel('', '');
-    const { run } = await runAgent(await createChat(await stoppedOllama()), 'Hello');
+    const { run } = await runAgent(await createChat(await stoppedUrl()), 'Hello');
     expect(run.error?.message).toMatch(/needs a language model/);
     expect(run.error?.data?.code).toBe('llm_unreachable');
   });

@@ -1,15 +1,15 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
-import { createServer, file } from 'rivulet';
+import { file } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { concat, defer, from, map, NEVER, of, toArray } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { afterAll, describe, expect, it, type TestContext } from 'vitest';
 import { agent, askOnce, Tap } from '../support/agents.ts';
 import { rivulet } from '../support/command.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { newFolder } from '../support/folder.ts';
 import { screenOf } from '../support/screen.ts';
+import { serveAll } from '../support/serve.ts';
 import { Terminal } from '../support/terminal.ts';
 
 /** Says how many messages came before, and repeats the input. */
@@ -25,19 +25,8 @@ const endless = agent('endless', () => concat(of('It begins.'), NEVER));
 
 const tap = new Tap();
 
-let app: FastifyInstance;
-let url: string;
-let state: string;
-beforeAll(async () => {
-  state = mkdtempSync(join(tmpdir(), 'rivulet-chat-'));
-  const agents = [tap.agent, counts, files, fails, endless, askOnce];
-  app = await createServer({ agents, limits: { shutdownGrace: 0 }, retry: 5 });
-  url = await app.listen({ port: 0, host: '127.0.0.1' });
-});
-afterAll(async () => {
-  rmSync(state, { recursive: true });
-  await app.close();
-});
+const state = newFolder(afterAll);
+const { url } = await serveAll([tap.agent, counts, files, fails, endless, askOnce], { retry: 5 });
 
 /** A chat that waits for a message; each has a history of its own unless a folder is given. */
 async function open(t: TestContext, args: string[], env: Record<string, string> = {}): Promise<Terminal> {
@@ -49,8 +38,7 @@ async function open(t: TestContext, args: string[], env: Record<string, string> 
 }
 /** Types Ctrl-D at the next prompt: without one, the terminal has the key, and no program. */
 async function leave(terminal: Terminal): Promise<number | null> {
-  await terminal.shows(' > ');
-  terminal.type('\u0004');
+  await terminal.at(' > ', '\u0004');
   return terminal.ended();
 }
 const screen = (terminal: Terminal): string => screenOf(terminal.shown).join('\n');
@@ -60,21 +48,17 @@ describe.concurrent('rivulet chat', () => {
   it('has many turns in one session, and goes on with it later', async (t) => {
     const terminal = await open(t, ['counts']);
     expect(terminal.shown).toContain("counts: The test's counts.");
-    terminal.type('one\r');
-    await terminal.shows('Completed');
-    await terminal.shows('counts > ');
-    terminal.type('two\r');
+    await terminal.typed('one\r', 'Completed');
+    await terminal.at('counts > ', 'two\r');
     await terminal.shows('Completed');
     expect(screen(terminal)).toContain('After 2: ["two"]');
     terminal.type('/new\r');
-    await terminal.shows('A new conversation.');
-    terminal.type('three\r');
+    await terminal.at('A new conversation.', 'three\r');
     await terminal.shows('Completed');
     expect(screen(terminal)).toContain('After 0: ["three"]');
     expect(await leave(terminal)).toBe(0);
     const later = await open(t, ['counts', '--session', sessionIn(terminal)]);
-    later.type('four\r');
-    await later.shows('Completed');
+    await later.typed('four\r', 'Completed');
     expect(screen(later)).toContain('After 2: ["four"]');
     later.type('/quit\r');
     expect(await later.ended()).toBe(0);
@@ -83,27 +67,22 @@ describe.concurrent('rivulet chat', () => {
   it('reads several lines after a backslash, and pasted lines as one message', async (t) => {
     const terminal = await open(t, ['counts']);
     terminal.type('one\\\r');
-    await terminal.shows('… ');
-    terminal.type('two\r');
+    await terminal.at('… ', 'two\r');
     await terminal.shows('Completed');
     expect(screen(terminal)).toContain('["one\\ntwo"]');
-    await terminal.shows('counts > ');
-    terminal.type('\u001b[200~a\rb\u001b[201~');
-    terminal.type('\r');
-    await terminal.shows('Completed');
+    await terminal.at('counts > ', '\u001b[200~a\rb\u001b[201~');
+    await terminal.typed('\r', 'Completed');
     expect(screen(terminal)).toContain('["a\\nb"]');
   });
 
   it('remembers what was typed, also in the next chat', async (t) => {
     const XDG_STATE_HOME = mkdtempSync(join(state, 'shared-'));
     const first = await open(t, ['counts'], { XDG_STATE_HOME });
-    first.type('remember me\r');
-    await first.shows('Completed');
+    await first.typed('remember me\r', 'Completed');
     await leave(first);
     const second = await open(t, ['counts'], { XDG_STATE_HOME });
     second.type('\u001b[A');
-    await second.shows('remember me');
-    second.type('\r');
+    await second.at('remember me', '\r');
     await second.shows('Completed');
     expect(screen(second)).toContain('["remember me"]');
   });
@@ -111,29 +90,22 @@ describe.concurrent('rivulet chat', () => {
   it('cancels the run at Ctrl-C and goes on; without a run, the second Ctrl-C leaves', async (t) => {
     const terminal = await open(t, ['endless']);
     terminal.type('x\r');
-    await terminal.shows('It begins.');
-    terminal.type('\u0003');
+    await terminal.at('It begins.', '\u0003');
     await terminal.shows('The run was cancelled.');
-    await terminal.shows('endless > ');
-    terminal.type('\u0003');
+    await terminal.at('endless > ', '\u0003');
     await terminal.shows('Press Ctrl-C again');
-    await terminal.shows('endless > ');
-    terminal.type('\u0003');
+    await terminal.at('endless > ', '\u0003');
     expect(await terminal.ended()).toBe(130);
   });
 
   it('asks the questions of the agent in place, also again after Ctrl-D', async (t) => {
     const terminal = await open(t, ['ask']);
-    terminal.type('x\r');
-    await terminal.shows('Well?');
-    await terminal.shows('> ');
-    terminal.type('\u0004');
+    await terminal.typed('x\r', 'Well?');
+    await terminal.at('> ', '\u0004');
     await terminal.shows('/answer asks again.');
-    await terminal.shows('ask > ');
-    terminal.type('/answer\r');
+    await terminal.at('ask > ', '/answer\r');
     await terminal.shows('Well?');
-    await terminal.shows('> ');
-    terminal.type('fine\r');
+    await terminal.at('> ', 'fine\r');
     await terminal.shows('Completed');
     expect(screen(terminal)).toContain('You said fine.');
   });
@@ -142,10 +114,8 @@ describe.concurrent('rivulet chat', () => {
     const into = join(state, 'saved');
     const terminal = await open(t, ['files']);
     terminal.type('/attach package.json\r');
-    await terminal.shows('package.json goes with the next message.');
-    terminal.type('x\r');
-    await terminal.shows('Completed');
-    terminal.type(`/files ${into}\r`);
+    await terminal.at('package.json goes with the next message.', 'x\r');
+    await terminal.at('Completed', `/files ${into}\r`);
     await terminal.shows('saved as');
     expect(readdirSync(into)).toEqual(['a.csv']);
     const [run] = (await createClient({ url }).runs({ agent_name: 'files' })).runs;
@@ -155,14 +125,10 @@ describe.concurrent('rivulet chat', () => {
   it('goes on after a failed run, an unknown command and a missing file', async (t) => {
     const terminal = await open(t, ['fails']);
     terminal.type('x\r');
-    await terminal.shows('The run failed: No way.');
-    terminal.type('/hlep\r');
-    await terminal.shows('there is no command /hlep. Did you mean /help?');
-    terminal.type('/attach nowhere\r');
-    await terminal.shows('rivulet: nowhere: there is no such file');
-    terminal.type('/help\r');
-    await terminal.shows('/files [FOLDER]');
-    terminal.type('/quit\r');
+    await terminal.at('The run failed: No way.', '/hlep\r');
+    await terminal.at('there is no command /hlep. Did you mean /help?', '/attach nowhere\r');
+    await terminal.at('rivulet: nowhere: there is no such file', '/help\r');
+    await terminal.at('/files [FOLDER]', '/quit\r');
     expect(await terminal.ended()).toBe(0);
   });
 
@@ -181,13 +147,6 @@ describe.concurrent('rivulet chat', () => {
     tap.complete();
     await terminal.shows('Completed');
     expect(screen(terminal)).toContain('One, two.');
-  });
-
-  it('prints text as it comes with NO_COLOR', async (t) => {
-    const terminal = await open(t, ['counts'], { NO_COLOR: '1' });
-    terminal.type('one\r');
-    await terminal.shows('Completed');
-    expect(terminal.shown).toContain('After **0**: ["one"]');
   });
 
   it('suggests an agent, and needs a terminal', async (t) => {

@@ -1,26 +1,19 @@
 import { once } from 'node:events';
-import type { FastifyInstance } from 'fastify';
 import { createServer } from 'rivulet';
 import { createClient } from 'rivulet/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agent, askOnce, echo, never } from '../support/agents.ts';
 import { rivulet } from '../support/command.ts';
 import { RivuletProcess } from '../support/process.ts';
+import { serveAll } from '../support/serve.ts';
 
 const fails = agent('fails', () => Promise.reject(new Error('No\nway.')));
 
-let app: FastifyInstance;
-let env: { RIVULET_URL: string };
+const { url } = await serveAll([echo, fails, askOnce, never]);
+const env = { RIVULET_URL: url };
 const ids: string[] = [];
-
-beforeAll(async () => {
-  app = await createServer({ agents: [echo, fails, askOnce, never], limits: { shutdownGrace: 0 } });
-  env = { RIVULET_URL: await app.listen({ port: 0, host: '127.0.0.1' }) };
-  const client = createClient({ url: env.RIVULET_URL });
-  // One after the other: `runs` lists the newest first.
-  for (const name of ['fails', 'ask', 'echo']) ids.unshift((await client.sync(name, 'x')).run_id);
-});
-afterAll(() => app.close());
+// One after the other: `runs` lists the newest first.
+for (const name of ['fails', 'ask', 'echo']) ids.unshift((await createClient({ url }).sync(name, 'x')).run_id);
 
 describe.concurrent('rivulet', () => {
   it('agents prints a table of agents with their success rate and time', async () => {

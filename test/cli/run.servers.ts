@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agent, askOnce, echo } from '../support/agents.ts';
 import { rivulet } from '../support/command.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { listenOn } from '../support/ports.ts';
 import { RivuletProcess } from '../support/process.ts';
 
 const fails = agent('fails', () =>
@@ -184,9 +185,7 @@ describe.concurrent('rivulet run', () => {
 
   it('exits with 3 if another kind of server answers', async () => {
     const other = createTcpServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n<p>hi'));
-    const url = await new Promise<string>((resolve) => {
-      other.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${Object(other.address()).port}`));
-    });
+    const url = await listenOn(other);
     const { code, err } = await rivulet(['agents', '--url', url]);
     other.close();
     expect(code).toBe(3);
@@ -199,9 +198,7 @@ describe.concurrent('rivulet run', () => {
       const head = `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: ${body.length}`;
       socket.end(`${head}\r\n\r\n${body}`);
     });
-    const url = await new Promise<string>((resolve) => {
-      other.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${Object(other.address()).port}`));
-    });
+    const url = await listenOn(other);
     const ended = await rivulet(['watch', '0d9c9a3e-5a76-4f0c-9b52-3f2d5d1c9a11', '--url', url]);
     other.close();
     expect(ended).toEqual({

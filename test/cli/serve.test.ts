@@ -1,25 +1,9 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { examplesHelp } from '../../src/cli/examples.ts';
 import { rivuletHere } from '../support/command.ts';
 import { agentFile, projectFolder } from './server-project.ts';
 
 describe('the options of rivulet serve', () => {
-  // serve.servers.ts does the same with a process and --watch.
-  it('names the option that changes a port in use', async (t) => {
-    const taken = createServer().listen(0, '127.0.0.1');
-    t.onTestFinished(() => void taken.close());
-    await once(taken, 'listening');
-    const { port } = taken.address() as AddressInfo;
-    const cwd = projectFolder({ 'agents/a.js': agentFile('a') }, t);
-    const { code, err } = await rivuletHere(['serve', '--port', String(port), '--store', 'memory:'], { cwd });
-    expect([code, err]).toEqual([
-      1,
-      `rivulet: port ${port} of 127.0.0.1 is in use; give another one with --port, or 0 for a free one\n`,
-    ]);
-  });
-
   it('exits with one line that names an unknown kind of store', async (t) => {
     const cwd = projectFolder({ 'agents/a.js': agentFile('a') }, t);
     const { code, err } = await rivuletHere(['serve', '--store', 'mongo:'], { cwd });

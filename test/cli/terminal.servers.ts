@@ -1,11 +1,11 @@
-import type { FastifyInstance } from 'fastify';
-import { createServer, trajectory } from 'rivulet';
+import { trajectory } from 'rivulet';
 import { createClient } from 'rivulet/client';
 import { concat, defer, map, NEVER, of } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { agent, askOnce, Tap } from '../support/agents.ts';
 import { deferred } from '../support/deferred.ts';
 import { screenOf } from '../support/screen.ts';
+import { serveAll } from '../support/serve.ts';
 import { Terminal } from '../support/terminal.ts';
 
 const tap = new Tap();
@@ -45,22 +45,9 @@ const stubborn = agent('stubborn', async function* () {
   yield 'It begins. ';
   await new Promise(() => {});
 });
-const control = '\u009d52;c;cm0=\u0007\u001b]52;c;cm0=\u0007\u202e\u007f';
-const maliciousForm = agent('malicious-form', (_, context) => {
-  const field = { type: 'string', title: control, description: control, default: control };
-  const schema = { type: 'object', properties: { [`a${control}`]: field } };
-  return context.await(`Well?${control}`, { schema }).pipe(map(() => ''));
-});
-const malicious = agent('malicious', () => 'a\u001b[2Jb\u0007');
 
-let app: FastifyInstance;
-let url: string;
-beforeAll(async () => {
-  const agents = [tap.agent, askOnce, form, pattern, steps, endless, stubborn, malicious, maliciousForm];
-  app = await createServer({ agents, limits: { shutdownGrace: 0, cancelGrace: 60_000 } });
-  url = await app.listen({ port: 0, host: '127.0.0.1' });
-});
-afterAll(() => app.close());
+const agents = [tap.agent, askOnce, form, pattern, steps, endless, stubborn];
+const { url } = await serveAll(agents, { limits: { cancelGrace: 60_000 } });
 
 function open({ onTestFinished }: TestContext, ...args: string[]): Terminal {
   const terminal = new Terminal(args, { RIVULET_URL: url });
@@ -93,8 +80,7 @@ describe.concurrent('on a terminal, rivulet', () => {
     await terminal.shows('dig {"deep":true}');
     expect(terminal.shown).toMatch(/[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] dig/);
     dig();
-    await terminal.shows('Shall I go on?');
-    terminal.type('y\r');
+    await terminal.at('Shall I go on?', 'y\r');
     expect(await terminal.ended()).toBe(0);
     const screen = screenOf(terminal.shown).join('\n');
     expect(screen).toMatch(/\n✓ dig \{"deep":true\}( \S.*)?\n\nFound gold\.\n/);
@@ -116,13 +102,10 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('prompts field by field for the value of a schema, and again for a value that does not fit', async (t) => {
     const terminal = open(t, 'run', 'form', 'x');
-    await terminal.shows('guests (whole number, 1 or more) How many? > ');
-    terminal.type('0\r');
+    await terminal.at('guests (whole number, 1 or more) How many? > ', '0\r');
     await terminal.shows('guests must be 1 or more.');
-    await terminal.shows('guests (whole number, 1 or more) How many? > ');
-    terminal.type('12\r');
-    await terminal.shows('vegan (yes or no) > ');
-    terminal.type('yes\r');
+    await terminal.at('guests (whole number, 1 or more) How many? > ', '12\r');
+    await terminal.at('vegan (yes or no) > ', 'yes\r');
     await terminal.shows('2  red');
     await terminal.shows('room [red] > ');
     // Input that is typed ahead, or pasted, is read line by line.
@@ -133,15 +116,11 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('prompts again for what the server refuses, with the other values as defaults', async (t) => {
     const terminal = open(t, 'run', 'pattern', 'x');
-    await terminal.shows('name > ');
-    terminal.type('Ada\r');
-    await terminal.shows('code > ');
-    terminal.type('x\r');
+    await terminal.at('name > ', 'Ada\r');
+    await terminal.at('code > ', 'x\r');
     await terminal.shows('The reply was refused: code must match pattern');
-    await terminal.shows('name [Ada] > ');
-    terminal.type('\r');
-    await terminal.shows('code > ');
-    terminal.type('A1\r');
+    await terminal.at('name [Ada] > ', '\r');
+    await terminal.at('code > ', 'A1\r');
     expect(await terminal.ended()).toBe(0);
     expect(terminal.shown).toContain('{"name":"Ada","code":"A1"}');
   });
@@ -150,13 +129,11 @@ describe.concurrent('on a terminal, rivulet', () => {
     const { run_id } = await createClient({ url }).sync('ask', 'x');
     const left = open(t, 'resume', run_id);
     await left.shows('Well?');
-    await left.shows('> ');
-    left.type('\u0003');
+    await left.at('> ', '\u0003');
     expect(await left.ended()).toBe(130);
     expect((await createClient({ url }).get(run_id)).status).toBe('awaiting');
     const terminal = open(t, 'resume', run_id);
-    await terminal.shows('> ');
-    terminal.type('at last\r');
+    await terminal.at('> ', 'at last\r');
     expect(await terminal.ended()).toBe(0);
     expect(screenOf(terminal.shown)).toContain('You said at last.');
     expect(terminal.shown).not.toContain('before.');
@@ -174,8 +151,7 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('leaves the run awaiting at Ctrl-D, and prints how to reply', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
-    await terminal.shows('> ');
-    terminal.type('\u0004');
+    await terminal.at('> ', '\u0004');
     expect(await terminal.ended()).toBe(4);
     expect(terminal.shown).toMatch(/to be asked again: npx rivulet resume [\da-f-]{36} --url/);
     expect(await statusOf(terminal)).toBe('awaiting');
@@ -183,8 +159,7 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('cancels the run at Ctrl-C', async (t) => {
     const terminal = open(t, 'run', 'endless', 'x');
-    await terminal.shows('It begins.');
-    terminal.type('\u0003');
+    await terminal.at('It begins.', '\u0003');
     expect(await terminal.ended()).toBe(130);
     expect(terminal.shown).toContain('The run was cancelled.');
     expect(await statusOf(terminal)).toBe('cancelled');
@@ -192,16 +167,14 @@ describe.concurrent('on a terminal, rivulet', () => {
 
   it('cancels the run at Ctrl-C during a prompt, too', async (t) => {
     const terminal = open(t, 'run', 'ask', 'x');
-    await terminal.shows('> ');
-    terminal.type('\u0003');
+    await terminal.at('> ', '\u0003');
     expect(await terminal.ended()).toBe(130);
     expect(await statusOf(terminal)).toBe('cancelled');
   });
 
   it('exits at once at the second Ctrl-C, even if the agent ignores the first', async (t) => {
     const terminal = open(t, 'run', 'stubborn', 'x');
-    await terminal.shows('It begins.');
-    terminal.type('\u0003');
+    await terminal.at('It begins.', '\u0003');
     await terminal.shows('press Ctrl-C again to exit at once');
     // No event announces the status `cancelling`.
     while ((await statusOf(terminal)) !== 'cancelling');
@@ -213,29 +186,9 @@ describe.concurrent('on a terminal, rivulet', () => {
   it('does not cancel a watched run at Ctrl-C', async (t) => {
     const { run_id } = await createClient({ url }).start('endless', 'x');
     const terminal = open(t, 'watch', run_id);
-    await terminal.shows('It begins.');
-    terminal.type('\u0003');
+    await terminal.at('It begins.', '\u0003');
     expect(await terminal.ended()).toBe(130);
     expect(terminal.shown).toContain(`rivulet cancel ${run_id}`);
     expect((await createClient({ url }).get(run_id)).status).toBe('in-progress');
-  });
-
-  it('removes control characters of a schema', async (t) => {
-    const terminal = open(t, 'run', 'malicious-form', 'x');
-    await terminal.shows('> ');
-    // The colours of the command line itself are left out.
-    const [first, ...rest] = terminal.shown.split('\u001b[');
-    const shown = [first, ...rest.map((text) => text.replace(/^\??\d*[A-GJKhlm]/, ''))].join('');
-    expect(shown).toContain('52;c;cm0=');
-    expect(shown).not.toMatch(/[^\P{Cc}\r\n]|\p{Bidi_Control}/u);
-    terminal.type('\u0004');
-    expect(await terminal.ended()).toBe(4);
-  });
-
-  it('removes control characters of an agent’s output', async (t) => {
-    const terminal = open(t, 'run', 'malicious', 'x');
-    expect(await terminal.ended()).toBe(0);
-    expect(screenOf(terminal.shown)).toContain('a[2Jb');
-    expect(terminal.shown).not.toContain('\u001b[2J');
   });
 });

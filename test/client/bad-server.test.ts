@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { createClient } from 'rivulet/client';
 import { lastValueFrom, toArray } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { deferred } from '../support/deferred.ts';
+import { listenOn } from '../support/ports.ts';
 import { completed, created, fastReconnect, frame, openStream, run_id, script, stream } from './script.ts';
 
 const url = 'http://rivulet.test/';
@@ -159,19 +159,10 @@ describe('a silent server', () => {
   });
 });
 
-let server: Server;
 let handle: RequestListener;
-let at: string;
-beforeAll(async () => {
-  server = createServer((request, response) => handle(request, response)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  at = typeof address === 'object' ? `http://127.0.0.1:${address?.port}` : '';
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+const server = createServer((request, response) => handle(request, response));
+const at = await listenOn(server);
+afterAll(() => void server.close().closeAllConnections());
 
 describe('an unintended server', () => {
   it.each([301, 302, 303, 307, 308])('gets no request by a redirect of status %i', async (status) => {

@@ -1,18 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Client, createClient } from 'rivulet/client';
+import { createClient } from 'rivulet/client';
 import { filter, firstValueFrom, lastValueFrom, type Observable, toArray } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { askOnce, echo, tokens } from '../support/agents.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
-import { eventsOf, finished, listen, type Served, textOf } from '../support/serve.ts';
+import { eventsOf, finished, serveAll, textOf } from '../support/serve.ts';
 
-let served: Served;
-let client: Client;
-beforeAll(async () => {
-  served = await listen([echo, tokens, askOnce], { retry: 1 });
-  client = createClient({ url: served.url });
-});
-afterAll(() => served.app.close());
+const served = await serveAll([echo, tokens, askOnce], { retry: 1 });
+const client = createClient({ url: served.url });
 
 const all = <T>(source: Observable<T>): Promise<T[]> => lastValueFrom(source.pipe(toArray()));
 

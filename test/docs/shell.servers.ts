@@ -1,24 +1,16 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { FastifyInstance } from 'fastify';
-import { createServer } from 'rivulet';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { describe, it } from 'vitest';
 import approve from '../../agents/approve.ts';
 import echo from '../../agents/echo.ts';
+import { serveAll } from '../support/serve.ts';
 import { type Block, blocks, inLanguage, pages, programOf } from './blocks.ts';
 import { isCommand, shellOf } from './commands.ts';
 import { expectOutput, runInShell } from './shell.ts';
 
-let app: FastifyInstance;
-let url: string;
-
 const titled = (some: readonly Block[]) => some.map((block) => [block.place, block] as const);
 
-beforeAll(async () => {
-  app = await createServer({ agents: [echo, approve] });
-  url = await app.listen({ host: '127.0.0.1', port: 0 });
-});
-afterAll(() => app.close());
+const { url } = await serveAll([echo, approve]);
 
 describe('curl in README and docs', () => {
   // Pages with commands of `rivulet` start processes: test/docs/commands.servers.ts runs those.

@@ -92,12 +92,7 @@ inBrowser('the UIs of docs/ui.md', () => {
           vue: join(folder, 'vue.js'),
         },
       },
-      server: {
-        host: '127.0.0.1',
-        port: 0,
-        fs: { strict: false },
-        proxy: documented?.config.server?.proxy,
-      },
+      server: { host: '127.0.0.1', port: 0, fs: { strict: false }, proxy: documented?.config.server?.proxy },
     });
     await vite.listen();
     base = vite.resolvedUrls?.local[0] ?? '';

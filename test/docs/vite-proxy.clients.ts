@@ -1,26 +1,22 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer as createHttp, get, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { createServer as createVite, loadConfigFromFile } from 'vite';
 import { expect, it, onTestFinished } from 'vitest';
 import { templates } from '../../packages/create-rivulet/src/templates.ts';
+import { answering } from '../support/answering.ts';
 import { blocks, readPage, root } from './blocks.ts';
 
 const documented = blocks.find(({ page, marks }) => page === 'docs/ui.md' && marks.get('file') === 'vite.config.ts');
 
 /** A server of an event stream that breaks off in mid-answer, as one that crashes. */
-async function breakingServer(): Promise<string> {
-  const server = createHttp((_request, response) => {
+const breakingServer = (): Promise<string> =>
+  answering((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write('data: 1\n\n');
     setImmediate(() => response.destroy());
   });
-  onTestFinished(() => void server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 it.each([
   ['the docs', documented?.text ?? ''],

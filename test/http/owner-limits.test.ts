@@ -166,10 +166,7 @@ describe('the limits of each caller', () => {
       fetch(`${node.url}/runs`, { headers: { as, accept: 'text/event-stream' }, ...(signal && { signal }) });
     expect((await stream('alice', stop.signal)).status).toBe(200);
     await expect(stream('alice')).rejects.toThrow();
-    const refused = await node.as('alice')('/runs', {
-      method: 'POST',
-      body: ask('echo', 'hi', { mode: 'stream' }),
-    });
+    const refused = await node.as('alice')('/runs', { method: 'POST', body: ask('echo', 'hi', { mode: 'stream' }) });
     expect([refused.status, reasonOf(refused)]).toEqual([429, 'too_many_own_streams']);
     expect((await node.as('alice')(`/runs/${run_id}`)).status).toBe(200);
     const others = await stream('bob', stop.signal);

@@ -1,26 +1,15 @@
-import { createServer as createHttpServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { addressRule, guardedLookup, type Lookup } from '../../src/http/outbound/address-guard.ts';
 import { guardedRequest } from '../../src/http/outbound/guarded-request.ts';
 import { createFetch, type ForeignOptions } from '../../src/http/outbound/remote-fetch.ts';
 import { createServer } from '../../src/index.ts';
 import { echo } from '../support/agents.ts';
+import { answering } from '../support/answering.ts';
 import { endless, trickle } from '../support/hostile-servers.ts';
 import { loopbackHosts } from '../support/loopback-hosts.ts';
 import { turns } from '../support/turn.ts';
 
 const never = new AbortController().signal;
-
-async function other(listener: RequestListener): Promise<string> {
-  const server = createHttpServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** The reason why a URL is not read. */
 async function refusal(url: string, options: ForeignOptions = {}): Promise<string> {
@@ -33,37 +22,13 @@ async function refusal(url: string, options: ForeignOptions = {}): Promise<strin
 }
 
 describe('an address', () => {
-  it.each([
-    '127.0.0.1',
-    '0.0.0.0',
-    '10.1.2.3',
-    '172.16.0.1',
-    '192.168.0.1',
-    '169.254.169.254',
-    '168.63.129.16',
-    '100.64.0.1',
-    '198.18.0.1',
-    '224.0.0.1',
-    '240.0.0.1',
-    '255.255.255.255',
-    '::',
-    '::1',
-    '::7f00:1',
-    '::127.0.0.1',
-    '::ffff:127.0.0.1',
-    '::ffff:a00:1',
-    '64:ff9b::7f00:1',
-    '64:ff9b:1::1',
-    '2002:7f00:1::',
-    '2001::1',
-    '2001:db8::1',
-    'fc00::1',
-    'fe80::1',
-    'fec0::1',
-    'ff02::1',
-    '5f00::1',
-    'name.example',
-  ])('that is not public is refused: %s', (address) => {
+  const refused = [
+    '127.0.0.1 0.0.0.0 10.1.2.3 172.16.0.1 192.168.0.1 169.254.169.254 168.63.129.16 100.64.0.1 198.18.0.1',
+    '224.0.0.1 240.0.0.1 255.255.255.255 name.example',
+    ':: ::1 ::7f00:1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:a00:1 64:ff9b::7f00:1 64:ff9b:1::1 2002:7f00:1::',
+    '2001::1 2001:db8::1 fc00::1 fe80::1 fec0::1 ff02::1 5f00::1',
+  ].flatMap((line) => line.split(' '));
+  it.each(refused)('that is not public is refused: %s', (address) => {
     expect(addressRule([])(address)).toBe(false);
   });
 
@@ -100,7 +65,7 @@ describe('a server at this computer', () => {
   /** A port, and the number of connections to it. */
   async function counted(): Promise<{ readonly port: string; connections: number }> {
     const found = { port: '', connections: 0 };
-    const base = await other((_, response) => {
+    const base = await answering((_, response) => {
       found.connections += 1;
       response.end('read');
     });
@@ -200,14 +165,14 @@ describe('the error for a resource that cannot be read', () => {
   });
 
   it('has neither the password nor the query of its URL', async () => {
-    const base = await other((_, response) => response.writeHead(404).end());
+    const base = await answering((_, response) => response.writeHead(404).end());
     const url = `${base.replace('://', '://alice:hunter2@')}/m/1?token=secret#part`;
     expect(await refusal(url, loopback)).toBe(`The session’s resource ${base}/m/1 could not be read: it answered 404.`);
   });
 
   it('comes at once where the server switches protocols', async () => {
-    const base = await other(() => {});
-    const switching = await other((request) => {
+    const base = await answering(() => {});
+    const switching = await answering((request) => {
       request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
     });
     expect(await refusal(switching, loopback)).toContain('it answered 101');
@@ -215,7 +180,7 @@ describe('the error for a resource that cannot be read', () => {
   });
 
   it('comes at once where the server sends interim answers without end', async () => {
-    const endless = await other(({ socket }) => {
+    const endless = await answering(({ socket }) => {
       const interim = (): void => {
         socket.write('HTTP/1.1 103 Interim\r\nLink: </a>\r\n\r\n', (error) => error ?? setImmediate(interim));
       };
@@ -229,7 +194,7 @@ describe('the error for a resource that cannot be read', () => {
     ['byte by byte', trickle, 'it took longer than 200 ms'],
   ])('comes in time for an answer %s, which is left', async (_, answer, why) => {
     let left: Promise<unknown> | undefined;
-    const base = await other((_request, response) => {
+    const base = await answering((_request, response) => {
       left = answer(response, 'application/json', ' ');
     });
     expect(await refusal(base, { ...loopback, maxSize: 100_000, timeout: 200 })).toContain(why);

@@ -15,19 +15,10 @@ async function textOf(prepare: Prepare, options: FastifyServerOptions = {}): Pro
   onTestFinished(() => app.close());
   const streams = { monitor: new StreamMonitor({ ...httpLimits({}), traffic: unobserved }), retry: 1 };
   const batches = ['data: first\n\n', 'data: second\n\n'];
-  const source = {
-    ended: false,
-    read: (): string => batches.shift() ?? 'end',
-    onReady: () => {},
-    close: () => {},
-  };
+  const source = { ended: false, read: (): string => batches.shift() ?? 'end', onReady: () => {}, close: () => {} };
   app.get('/', (_, reply) => {
     prepare(reply.raw);
-    sendStream(reply, source, (text) => [new Piece(text)], {
-      streams,
-      mode: 'run',
-      onClose: () => {},
-    });
+    sendStream(reply, source, (text) => [new Piece(text)], { streams, mode: 'run', onClose: () => {} });
   });
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   return (await fetch(url)).text();

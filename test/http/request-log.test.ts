@@ -1,10 +1,9 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { lastValueFrom, throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { createRuntime, type ServerOptions } from '../../src/index.ts';
 import { agent, echo, never } from '../support/agents.ts';
 import { Lines } from '../support/lines.ts';
+import { stoppedUrl } from '../support/ports.ts';
 import { ask, type Served, serve } from '../support/serve.ts';
 
 const [debug, info, warn] = [20, 30, 40];
@@ -17,15 +16,6 @@ async function logged(
   const lines = new Lines();
   const logger = { level, stream: lines.stream };
   return { served: await serve(agents, { docs: false, playground: false, logger, ...options }), lines };
-}
-
-/** The URL of a server that has stopped. */
-async function closedUrl(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return `http://127.0.0.1:${port}`;
 }
 
 const secret = 'hunter2';
@@ -80,7 +70,7 @@ describe('the log', () => {
   });
 
   it('has the causes of what an agent threw in one line, and its client does not', async () => {
-    const url = await closedUrl();
+    const url = await stoppedUrl();
     const { served, lines } = await logged([agent('fetching', () => fetch(url).then(({ status }) => String(status)))]);
     const run = await (await served.post('/runs', ask('fetching'))).json();
     const message = /^TypeError: fetch failed; caused by Error: connect ECONNREFUSED 127\.0\.0\.1:\d+$/;

@@ -18,9 +18,7 @@ function twoLives() {
         of('one '),
         defer(() => (++lives === 1 ? NEVER : of('two'))),
       ),
-    {
-      on_disconnect: 'cancel',
-    },
+    { on_disconnect: 'cancel' },
   );
 }
 

@@ -1,6 +1,5 @@
 import { getEventListeners } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Delivery, newDelivery } from '../../src/core/ports/outbox.ts';
 import type { Attempt } from '../../src/engine/webhooks/deliverer.ts';
@@ -8,18 +7,15 @@ import { WebhookSecrets } from '../../src/http/outbound/webhook-secrets.ts';
 import { createSend } from '../../src/http/outbound/webhook-send.ts';
 import { deferred } from '../support/deferred.ts';
 import { loopbackHosts } from '../support/loopback-hosts.ts';
+import { listenOn } from '../support/ports.ts';
 
 const secrets = new WebhookSecrets(['the master secret of the test of sending']);
 const never = new AbortController().signal;
 
 async function receiver(listener: RequestListener, onConnection = (): void => {}): Promise<string> {
   const server = createServer(listener).on('connection', onConnection);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  onTestFinished(() => void server.close().closeAllConnections());
+  return `${await listenOn(server)}/hook`;
 }
 
 function deliveryTo(url: string): Delivery {

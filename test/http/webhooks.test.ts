@@ -169,10 +169,7 @@ describe('webhooks', () => {
   it('of an agent are sent for each of its runs, unless the request names another one', async () => {
     const [to, other] = [await receiver(), await receiver()];
     const reports = { ...echo, options: { webhook: { url: to.url } } };
-    const served = await serveApi([reports], {
-      webhooks: { secrets },
-      foreign: { allowNetworks: ['127.0.0.1'] },
-    });
+    const served = await serveApi([reports], { webhooks: { secrets }, foreign: { allowNetworks: ['127.0.0.1'] } });
     await served.post('/runs', ask('echo'));
     await to.has(1);
     await begin(served, 'echo', { url: other.url });

@@ -20,9 +20,7 @@ function install(version: string): string {
   const { status, stderr } = spawnSync(
     'npm',
     ['install', '--no-audit', '--no-fund', '--prefix', into, `node@${version}`],
-    {
-      encoding: 'utf8',
-    },
+    { encoding: 'utf8' },
   );
   if (status !== 0) throw new Error(`npm cannot install node@${version}: ${stderr}`);
   return join(into, 'node_modules/node/bin');

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Locator, Page } from 'playwright-core';
 import { build } from 'vite';
 import { beforeAll, expect, onTestFinished } from 'vitest';
 import { inBrowser, newContext, pageTimeout } from '../support/browser.ts';
@@ -72,12 +72,17 @@ export async function picture(page: Page, name: string): Promise<void> {
   if (process.env.SCREENSHOTS !== undefined) await page.screenshot({ path: join(screenshots, `${name}.png`) });
 }
 
+/** Fills a box, and presses Enter in it. */
+export async function enter(box: Locator, text: string): Promise<void> {
+  await box.fill(text);
+  await box.press('Enter');
+}
+
 /** Selects an agent and sends it a message. */
 export async function say(page: Page, agent: string, text: string): Promise<void> {
   await page.getByRole('link', { name: new RegExp(`^${agent}\\b`) }).click();
   const box = page.getByRole('textbox', { name: `Message to ${agent}` });
-  await box.fill(text);
-  await box.press('Enter');
+  await enter(box, text);
 }
 
 /** Resolves when the page shows the text. */

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { echo, Tap, tokens } from '../support/agents.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { serve } from '../support/serve.ts';
-import { inPlayground, picture, say, shows, visit } from './browser.ts';
+import { enter, inPlayground, picture, say, shows, visit } from './browser.ts';
 
 const words = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, at) => `word${from + at} `);
 const answer = (page: Page): Promise<string | null> => page.locator('.prose').textContent();
@@ -57,8 +57,7 @@ inPlayground('a stream', () => {
     const second = await context.newPage();
     await second.goto(page.url());
     const box = second.getByRole('textbox', { name: 'Message to echo' });
-    await box.fill('From there');
-    await box.press('Enter');
+    await enter(box, 'From there');
     await page.locator('.prose', { hasText: 'From there' }).waitFor();
   });
 

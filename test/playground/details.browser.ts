@@ -4,7 +4,7 @@ import echo from '../../agents/echo.ts';
 import summarize from '../../agents/summarize.ts';
 import { serve } from '../support/serve.ts';
 import { listParts, showcase } from './agents.ts';
-import { inPlayground, picture, say, shows, visit } from './browser.ts';
+import { enter, inPlayground, picture, say, shows, visit } from './browser.ts';
 
 inPlayground('a conversation in detail', () => {
   it('lists the sources of citations, shows artifacts, and loads nothing from other hosts', async () => {
@@ -63,8 +63,7 @@ inPlayground('a conversation in detail', () => {
     await page.getByRole('link', { name: /^First/ }).click();
     await shows(page, 'Done: First');
     const box = page.getByRole('textbox', { name: 'Message to approve' });
-    await box.fill('Second');
-    await box.press('Enter');
+    await enter(box, 'Second');
     await page.getByRole('button', { name: 'Answer' }).waitFor();
     const response = page.waitForResponse(/session_id=/);
     await page.getByRole('link', { name: 'Inspect', exact: true }).click();
@@ -84,8 +83,7 @@ inPlayground('a conversation in detail', () => {
     await say(page, 'echo', 'The first thing');
     await page.locator('.prose', { hasText: 'The first thing' }).waitFor();
     const box = page.getByRole('textbox', { name: 'Message to echo' });
-    await box.fill('The second thing');
-    await box.press('Enter');
+    await enter(box, 'The second thing');
     await page.locator('.prose', { hasText: 'The second thing' }).waitFor();
     await page.getByRole('link', { name: 'New' }).click();
     await page.getByText('No messages yet.').waitFor();

@@ -4,7 +4,7 @@ import echo from '../../agents/echo.ts';
 import { AgentError, type MessagePart } from '../../src/index.ts';
 import { agent } from '../support/agents.ts';
 import { serve } from '../support/serve.ts';
-import { inPlayground, picture, say, shows, visit } from './browser.ts';
+import { enter, inPlayground, picture, say, shows, visit } from './browser.ts';
 
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="80" height="40"><rect width="80" height="40" fill="#136a7b"/>
 <script>document.documentElement.setAttribute('data-ran', location.origin)</script></svg>`;
@@ -87,8 +87,7 @@ inPlayground('a hostile agent', () => {
     const { url } = await serve([table]);
     const { page } = await visit(`${url}/#agent=table`, { width: 390, height: 844 });
     const box = page.getByRole('textbox', { name: 'Message to table' });
-    await box.fill('Go');
-    await box.press('Enter');
+    await enter(box, 'Go');
     const shown = page.getByRole('region', { name: 'Table', exact: true });
     await shown.getByText('Bodensee').waitFor();
     const { scrolls, lines } = await shown.evaluate((scroller) => ({

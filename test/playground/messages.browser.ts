@@ -5,7 +5,7 @@ import { agent, echo } from '../support/agents.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { listen, type Served, serve } from '../support/serve.ts';
 import { violationsInBoth } from './axe.ts';
-import { inPlayground, picture, say, shows, visit } from './browser.ts';
+import { enter, inPlayground, picture, say, shows, visit } from './browser.ts';
 
 const desktop = { width: 1440, height: 900 };
 const phone = { width: 390, height: 844 };
@@ -54,8 +54,7 @@ inPlayground('a message', () => {
     await page.getByRole('button', { name: 'Edit and resend' }).last().click();
     const box = page.getByRole('textbox', { name: 'Message to echo' });
     await box.and(page.locator(':focus')).waitFor();
-    await box.fill('A second thing');
-    await box.press('Enter');
+    await enter(box, 'A second thing');
     await page.locator('.prose', { hasText: 'A second thing' }).waitFor();
     expect(await messages(page)).toEqual(['A **first** thing', 'A **first** thing', 'A second thing']);
   });

@@ -4,7 +4,7 @@ import approve from '../../agents/approve.ts';
 import { listen, type Served } from '../support/serve.ts';
 import { interview, threeTexts, travel } from './agents.ts';
 import { violationsInBoth } from './axe.ts';
-import { inPlayground, picture, say, shows, visit } from './browser.ts';
+import { enter, inPlayground, picture, say, shows, visit } from './browser.ts';
 
 const desktop = { width: 1440, height: 900 };
 const phone = { width: 390, height: 844 };
@@ -25,8 +25,7 @@ inPlayground('a question', () => {
     const { page } = await visit(served.url, look, /422/);
     await page.goto(`${served.url}/#agent=${agent}`);
     const box = page.getByRole('textbox', { name: `Message to ${agent}` });
-    await box.fill('Go');
-    await box.press('Enter');
+    await enter(box, 'Go');
     return page;
   }
 
@@ -40,8 +39,7 @@ inPlayground('a question', () => {
     await page.locator('.question[data-state="answered"] .said', { hasText: 'Ada' }).waitFor();
     // A question for yes or no has buttons, and the composer takes any other text.
     await page.getByRole('button', { name: 'No', exact: true }).waitFor();
-    await answerBox(page).fill('yes');
-    await answerBox(page).press('Enter');
+    await enter(answerBox(page), 'yes');
     await shows(page, 'Is that all?');
     await page.getByRole('button', { name: 'Yes', exact: true }).click();
     await shows(page, 'Got true.');

@@ -4,7 +4,7 @@ import { type AgentOutput, progress, trajectory } from '../../src/index.ts';
 import { agent } from '../support/agents.ts';
 import { serve } from '../support/serve.ts';
 import { violationsInBoth } from './axe.ts';
-import { inPlayground, picture, say, shows, visit } from './browser.ts';
+import { enter, inPlayground, picture, say, shows, visit } from './browser.ts';
 
 inPlayground('the steps of a run', () => {
   it.each([
@@ -16,8 +16,7 @@ inPlayground('the steps of a run', () => {
     const { page } = await visit(url, look);
     await page.goto(`${url}/#agent=worker`);
     const box = page.getByRole('textbox', { name: 'Message to worker' });
-    await box.fill('Go');
-    await box.press('Enter');
+    await enter(box, 'Go');
     await page.getByText('worker is working…').waitFor();
     const row = (text: string) => page.locator('.steps li', { hasText: text });
     const running = page.locator('.state[data-state="running"]');
@@ -97,8 +96,7 @@ inPlayground('the steps of a run', () => {
     const { page } = await visit(url, look);
     await page.goto(`${url}/#agent=lead`);
     const box = page.getByRole('textbox', { name: 'Message to lead' });
-    await box.fill('Go');
-    await box.press('Enter');
+    await enter(box, 'Go');
     const call = (called: string) => page.locator('.step.call', { has: page.getByText(called, { exact: true }) });
     await call('team').locator('.state[data-state="running"]').waitFor();
     await call('expert').locator('.state[data-state="running"]').waitFor();

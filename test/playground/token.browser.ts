@@ -4,7 +4,7 @@ import { recordOf } from '../../src/http/auth/key-records.ts';
 import { echo } from '../support/agents.ts';
 import { serve } from '../support/serve.ts';
 import { violationsOn } from './axe.ts';
-import { inPlayground, picture, say, visit } from './browser.ts';
+import { enter, inPlayground, picture, say, visit } from './browser.ts';
 
 const { key } = makeApiKey();
 const start = () => serve([echo], { auth: { keys: [recordOf(key, { principal: 'alice' })] } });
@@ -19,8 +19,7 @@ inPlayground('the page of a server that needs a token', () => {
     await field.waitFor();
     await picture(page, 'token');
     expect(await violationsOn(page)).toEqual([]);
-    await field.fill(` ${key} `);
-    await field.press('Enter');
+    await enter(field, ` ${key} `);
     await say(page, 'echo', 'Hello');
     await page.locator('.turn .badge', { hasText: 'completed' }).waitFor();
     await page.reload();

@@ -71,9 +71,7 @@ it('a question that its AG-UI user leaves twice ends both streams with the end o
   const first = leave('one');
   await expect
     .poll(() => served.get(`/runs/${run_id}`).then((answer) => answer.json()))
-    .toMatchObject({
-      status: 'cancelling',
-    });
+    .toMatchObject({ status: 'cancelling' });
   // Its stream has begun.
   const second = await leave('two');
   stop('stopped');

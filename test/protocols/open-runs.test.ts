@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
 import type { Response as OpenAiResponse, ResponseStreamEvent } from 'openai/resources/responses/responses';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fold } from '../../src/core/fold.ts';
 import { runEventOf } from '../../src/core/recognize.ts';
 import type { AgentRequest } from '../../src/core/request.ts';
@@ -20,7 +20,7 @@ import { extension } from '../../src/schema/a2a-extension.ts';
 import { echo } from '../support/agents.ts';
 import { busyLogs } from '../support/logs.ts';
 import { SharedStore } from '../support/nodes.ts';
-import { listen, type Served } from '../support/serve.ts';
+import { serveAll } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 import { type AnyTask, foldFrame, joined, TaskList } from './a2a/shapes.ts';
 import { framesOf } from './continues.ts';
@@ -32,12 +32,8 @@ import { idle, RecordedRun, until } from './recorded-runs.ts';
 const numRuns = Number(process.env.FC_RUNS ?? 12);
 
 const store = new SharedStore();
-let served: Served;
-beforeAll(async () => {
-  const protocols = ['openai', 'a2a', 'mcp', 'ag-ui', 'durable-streams'] as const;
-  served = await listen([echo], { store, dispatcher: idle, protocols, docs: false, playground: false });
-});
-afterAll(() => served.app.close());
+const protocols = ['openai', 'a2a', 'mcp', 'ag-ui', 'durable-streams'] as const;
+const served = await serveAll([echo], { store, dispatcher: idle, protocols, docs: false, playground: false });
 
 /** The events of an SSE body so far, each as one text. */
 const blocksIn = (text: string): string[] =>

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sessionIdFor } from '../../src/engine/ids.ts';
 import { Projector } from '../../src/http/sse/projection.ts';
 import { endOf, uiStreamFor } from '../../src/protocols/ai-sdk/projection.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { echo } from '../support/agents.ts';
 import { busyLogs } from '../support/logs.ts';
-import { listen, type Served } from '../support/serve.ts';
+import { serveAll } from '../support/serve.ts';
 import { type Chat, type ChatMessage, openChat } from './ai-sdk/chats.ts';
 import { idle, RecordedRun, until } from './recorded-runs.ts';
 
@@ -22,11 +22,13 @@ interface Recorded {
 }
 
 const store = new MemoryStore();
-let served: Served;
-beforeAll(async () => {
-  served = await listen([echo], { store, dispatcher: idle, protocols: ['ai-sdk'], docs: false, playground: false });
+const served = await serveAll([echo], {
+  store,
+  dispatcher: idle,
+  protocols: ['ai-sdk'],
+  docs: false,
+  playground: false,
 });
-afterAll(() => served.app.close());
 
 async function record(chat: string, n: number, log: readonly string[], approvals: boolean): Promise<Recorded> {
   const request = { protocol: 'ai-sdk', ...(approvals && { metadata: { approvals } }) };

@@ -1,9 +1,9 @@
 import OpenAI from 'openai';
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
 import { concat, defer, ignoreElements, map, of } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agent } from '../support/agents.ts';
-import { ask, listen, type Served } from '../support/serve.ts';
+import { ask, serveAll } from '../support/serve.ts';
 import { generations } from './ag-ui/clients.ts';
 import { openChat } from './ai-sdk/chats.ts';
 
@@ -18,13 +18,8 @@ const costs = agent('costs', (_, context) => {
   );
 });
 
-let served: Served;
-let client: OpenAI;
-beforeAll(async () => {
-  served = await listen([costs]);
-  client = new OpenAI({ baseURL: `${served.url}/v1`, apiKey: 'none' });
-});
-afterAll(() => served.app.close());
+const served = await serveAll([costs]);
+const client = new OpenAI({ baseURL: `${served.url}/v1`, apiKey: 'none' });
 
 describe('the usage before a question', () => {
   it('is told with the question in the REST API, and the whole at the end', async () => {

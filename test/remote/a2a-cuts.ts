@@ -5,6 +5,7 @@ import { type RanAgent, runAgent } from 'rivulet/testing';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Binding, bindings } from '../protocols/a2a/clients.ts';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { listenOn } from '../support/ports.ts';
 import { listen, type Served } from '../support/serve.ts';
 import { agents } from './remote-agents.ts';
 
@@ -17,10 +18,8 @@ async function cardServer(name: string, binding: Binding, url: string): Promise<
   const server = createServer((_, response) => {
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...card, supportedInterfaces }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close().closeAllConnections());
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
+  return `${await listenOn(server)}/`;
 }
 
 const runsThere = async (): Promise<Run[]> => (await (await there.get('/runs?limit=100')).json()).runs;

@@ -11,6 +11,7 @@ import {
   type RequestContext,
   UnauthenticatedUser,
 } from '@a2a-js/sdk/server';
+import { listenOn } from '../support/ports.ts';
 
 type Part = Message['parts'][number];
 
@@ -90,9 +91,7 @@ export async function startA2a(
     }
     response.end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
+  const url = `${await listenOn(server)}/`;
   const card: AgentCard = {
     name: 'Tea Expert',
     description: 'Knows tea.',

@@ -1,16 +1,12 @@
-import { getEventListeners, once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { getEventListeners } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Connection } from '../../src/remote/connection.ts';
+import { answering } from '../support/answering.ts';
 
 /** A connection to a server that answers so, and the server's URL. */
 async function connectionTo(answer: RequestListener) {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, connection: new Connection({ allowNetworks: ['127.0.0.1'] }) };
+  return { url: await answering(answer), connection: new Connection({ allowNetworks: ['127.0.0.1'] }) };
 }
 
 describe('requests to another server', () => {

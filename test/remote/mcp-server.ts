@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node';
 import { acceptedContent, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import { listenOn } from '../support/ports.ts';
 
 /** What the tools have done, by name. */
 export type Calls = Record<string, number>;
@@ -100,10 +101,9 @@ export async function startMcp(era: 'modern' | 'legacy' = 'modern'): Promise<Mcp
     headers.push(request.headers.authorization);
     void handler(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
+  const url = await listenOn(server);
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/mcp`,
+    url: `${url}/mcp`,
     calls,
     cancelled,
     headers,

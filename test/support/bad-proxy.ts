@@ -1,5 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'vitest';
+import { listenOn } from './ports.ts';
 
 export interface Weather {
   /** Milliseconds that a connection lives. */
@@ -50,13 +51,10 @@ export async function badProxy(
     });
     if (cutAfter !== undefined) later(cutAfter, () => client.resetAndDestroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
     for (const timer of timers) clearTimeout(timer);
     for (const socket of sockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
-  return `http://127.0.0.1:${address.port}`;
+  return listenOn(server);
 }

@@ -1,10 +1,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { listenOn } from './ports.ts';
 
 /** A TCP proxy that cuts its first connections after a number of bytes, at any point of the data. */
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #streaming = new Set<Socket>();
+  url = '';
   connections = 0;
   cuts = 0;
   #down = false;
@@ -37,14 +39,8 @@ export class CuttingProxy {
         });
       }),
     );
-    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    proxy.url = await listenOn(proxy.#server);
     return proxy;
-  }
-
-  get url(): string {
-    const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
-    return `http://127.0.0.1:${address.port}`;
   }
 
   /** Connections with a stream carry nothing any more, and stay open: as after a change of the network. */

@@ -25,6 +25,11 @@ export class Dice {
     return choices[this.below(choices.length)] ?? choices[0];
   }
 
+  /** One of the words of a text, or of other texts. */
+  word(words: string, ...others: readonly string[]): string {
+    return this.of(...([...words.split(' '), ...others] as [string, ...string[]]));
+  }
+
   bytes(length: number): Buffer {
     return Buffer.from(Array.from({ length }, () => this.below(256)));
   }

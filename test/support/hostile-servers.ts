@@ -1,25 +1,17 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished, vi } from 'vitest';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { vi } from 'vitest';
+import { answering } from './answering.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: { id?: unknown; method?: string }) => void;
 
 /** A server that answers as a test says. Returns its URL. */
-export async function listenAs(handler: Handler): Promise<string> {
-  const server = createServer(async (request, response) => {
+export const listenAs = (handler: Handler): Promise<string> =>
+  answering(async (request, response) => {
     let text = '';
     for await (const chunk of request) text += chunk;
     handler(request, response, text === '' ? {} : JSON.parse(text));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 export const json = (response: ServerResponse, value: unknown): void =>
   void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));

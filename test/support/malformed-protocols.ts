@@ -288,7 +288,8 @@ function malformedRequest(dice: Dice, known: Known, protocol: MalformedProtocol)
 const encoded = (text: string): string => encodeURIComponent(text);
 
 function idOf(dice: Dice, { agent, run_id, session_id }: Known): string {
-  return dice.of(
+  return dice.word(
+    'chat-1 00000000-0000-4000-8000-000000000000 x __proto__ constructor',
     run_id,
     session_id,
     `resp_${run_id}`,
@@ -297,11 +298,6 @@ function idOf(dice: Dice, { agent, run_id, session_id }: Known): string {
     `${run_id}.${dice.below(9)}`,
     `fc_${run_id}_2`,
     agent,
-    'chat-1',
-    '00000000-0000-4000-8000-000000000000',
-    'x',
-    '__proto__',
-    'constructor',
     encoded('\u0000'),
     encoded('👋 / ?'),
     encoded("' OR 1=1 --"),
@@ -311,44 +307,17 @@ function idOf(dice: Dice, { agent, run_id, session_id }: Known): string {
 
 const parameter = (dice: Dice, { run_id }: Known): string =>
   encoded(
-    dice.of(
-      '-1',
-      'now',
-      '0',
-      '3',
-      '0000000000000003',
+    dice.word(
+      '-1 now 0 3 0000000000000003 1.5 NaN true sse long-poll asc \u0000 __proto__',
       '9'.repeat(16),
       '9'.repeat(400),
-      '1.5',
-      'NaN',
-      'true',
-      'sse',
-      'long-poll',
-      'asc',
       '',
-      '\u0000',
-      '__proto__',
       run_id,
     ),
   );
 
 const header = (dice: Dice): string =>
-  dice.of(
-    '0',
-    '3',
-    '3.1',
-    '-1',
-    '1e9',
-    '9'.repeat(400),
-    'cancel',
-    'grace=x',
-    '*',
-    '"x"',
-    '__proto__',
-    'a, b',
-    '{}',
-    '',
-  );
+  dice.word('0 3 3.1 -1 1e9 cancel grace=x * "x" __proto__ {}', '9'.repeat(400), 'a, b', '');
 
 function bodyOf(dice: Dice, body: object): string {
   if (dice.below(8) === 0) return dice.of('', '{', 'null', '[]', '"text"', '5', '{}', '{"__proto__":{"polluted":1}}');

@@ -24,18 +24,7 @@ export const valueOfAnyKind = (dice: Dice): unknown =>
     () => null,
     () => dice.of(true, false),
     () => dice.of(0, -1, 1e308, 2 ** 53, 0.1, -0),
-    () =>
-      dice.of(
-        '',
-        ' ',
-        '\u0000',
-        '\ud800',
-        '__proto__',
-        '../../etc/passwd',
-        '%00',
-        '\u2028\r\n\r\n',
-        'a'.repeat(70_000),
-      ),
+    () => dice.word('\u0000 \ud800 __proto__ ../../etc/passwd %00', '', ' ', '\u2028\r\n\r\n', 'a'.repeat(70_000)),
     () => [],
     () => ({}),
     () => [[[]]],
@@ -83,24 +72,12 @@ export class MalformedRequests {
 
   #body(): Malformed {
     const dice = this.#dice;
-    const text = dice.of(
+    const text = dice.word(
+      'null true 5 "text" [] {} { {"agent_name": {"a":1,} NaN {"agent_name":"echo"} {"agent_name":"echo","input":[]} {"agent_name":"","input":[{}]}',
       '',
       ' ',
-      'null',
-      'true',
-      '5',
-      '"text"',
-      '[]',
-      '{}',
-      '{',
-      '{"agent_name":',
-      '{"a":1,}',
       "{'a':1}",
-      'NaN',
       '\ufeff{}',
-      '{"agent_name":"echo"}',
-      '{"agent_name":"echo","input":[]}',
-      '{"agent_name":"","input":[{}]}',
       '// no\n{}',
     );
     return this.#answered('a body that is no request', this.#post(this.#path(), text));
@@ -109,7 +86,7 @@ export class MalformedRequests {
   #mutatedBody(): Malformed {
     const body = this.#good();
     const spots: ((value: unknown) => unknown)[] = [
-      (value) => ({ ...body, [this.#dice.of('agent_name', 'input', 'mode', 'session_id', 'session', 'x')]: value }),
+      (value) => ({ ...body, [this.#dice.word('agent_name input mode session_id session x')]: value }),
       (value) => ({ ...body, input: [value] }),
       (value) => ({ ...body, input: [{ role: value, parts: [{ content: 'a' }] }] }),
       (value) => ({ ...body, input: [{ parts: value }] }),
@@ -121,8 +98,7 @@ export class MalformedRequests {
             parts: [
               {
                 content: 'a',
-                [this.#dice.of('content_type', 'content', 'content_encoding', 'content_url', 'name', 'metadata')]:
-                  value,
+                [this.#dice.word('content_type content content_encoding content_url name metadata')]: value,
               },
             ],
           },
@@ -168,18 +144,12 @@ export class MalformedRequests {
       ['', Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(good)])],
       ['', dice.bytes(dice.below(300))],
     );
-    const type = dice.of(
-      'application/json',
+    const type = dice.word(
+      'application/json text/plain application/xml multipart/form-data application/x-www-form-urlencoded ; \u00ff/\u00fe',
       'application/json; charset=utf-16',
       'application/json; charset="',
-      'text/plain',
-      'application/xml',
-      'multipart/form-data',
-      'application/x-www-form-urlencoded',
       'application/json, text/html',
       '',
-      ';',
-      '\u00ff/\u00fe',
       'a'.repeat(5_000),
     );
     return this.#answered('an encoding that is not the body’s', this.#post('/runs', body, headers, type));
@@ -236,45 +206,21 @@ export class MalformedRequests {
         `/agents/${dice.of('%', '%zz', '%00', '%ff', '%2e%2e%2f', '..', '.', '%F0%9F%92%A9', 'a'.repeat(2_000), '*', ':name')}`,
       () => `/runs/${dice.of('', '/', '//', '%2f', '..%2f..', '%c0%ae')}`,
       () =>
-        dice.of(
-          '*',
-          '//',
+        dice.word(
+          '* // /? /?__proto__[a]=1 http://other.example/ping /ping#a /\u00e9 /runs?mode=stream&mode=sync',
           '/\\',
-          '/?',
-          '/?__proto__[a]=1',
-          'http://other.example/ping',
-          '/ping#a',
-          '/\u00e9',
-          '/runs?mode=stream&mode=sync',
         ),
       () => `/agents?${'a=1&'.repeat(dice.of(10, 3_000))}`,
-      () =>
-        dice.of(
-          '/PING',
-          '/ping/',
-          '/ping//',
-          '/ping;a=b',
-          '/agents/echo/x',
-          '/session',
-          '/resources/x',
-          '/.git/config',
-        ),
+      () => dice.word('/PING /ping/ /ping// /ping;a=b /agents/echo/x /session /resources/x /.git/config'),
     )();
     return this.#answered('a target that is no path of ours', this.#get(target));
   }
 
   #id(): Malformed {
     const dice = this.#dice;
-    const id = dice.of(
+    const id = dice.word(
+      'x 1 -1 %20 null undefined __proto__ constructor',
       noId,
-      'x',
-      '1',
-      '-1',
-      '%20',
-      'null',
-      'undefined',
-      '__proto__',
-      'constructor',
       this.#known.run_id.slice(0, -1),
       `${this.#known.run_id}0`,
       this.#known.run_id.toUpperCase(),
@@ -283,7 +229,7 @@ export class MalformedRequests {
       'f'.repeat(900),
     );
     const path = dice
-      .of('/runs/ID', '/runs/ID/events', '/sessions/ID', '/session/ID', '/resources/ID', '/agents/ID')
+      .word('/runs/ID /runs/ID/events /sessions/ID /session/ID /resources/ID /agents/ID')
       .replace('ID', id);
     if (dice.below(4) > 0) return this.#answered('an id of nothing', this.#get(path));
     return this.#answered(
@@ -294,22 +240,7 @@ export class MalformedRequests {
 
   #cursor(): Malformed {
     const dice = this.#dice;
-    const value = dice.of(
-      '-1',
-      '1.5',
-      '1e3',
-      'NaN',
-      'Infinity',
-      '99999999999999999999',
-      '0x1',
-      ' 1 ',
-      '',
-      'a',
-      '1,2',
-      '\u0661',
-      '007',
-      '1%00',
-    );
+    const value = dice.word('-1 1.5 1e3 NaN Infinity 99999999999999999999 0x1 a 1,2 \u0661 007 1%00', ' 1 ', '');
     const header = dice.of(
       '',
       `Last-Event-ID: ${value}\r\n`,
@@ -331,20 +262,7 @@ export class MalformedRequests {
   }
 
   #method(): Malformed {
-    const method = this.#dice.of(
-      'PUT',
-      'DELETE',
-      'PATCH',
-      'OPTIONS',
-      'TRACE',
-      'PROPFIND',
-      'get',
-      'BREW',
-      'QUERY',
-      'G\u00c9T',
-      '',
-      'POST',
-    );
+    const method = this.#dice.word('PUT DELETE PATCH OPTIONS TRACE PROPFIND get BREW QUERY G\u00c9T POST', '');
     return this.#answered('a method that the path does not take', this.#request(method, this.#path(), ''));
   }
 
@@ -423,14 +341,10 @@ export class MalformedRequests {
   }
 
   #path(): string {
-    return this.#dice.of(
-      '/runs',
-      '/runs',
+    return this.#dice.word(
+      '/runs /runs /ping /agents /agents/echo',
       `/runs/${this.#known.run_id}`,
       `/runs/${this.#known.run_id}/cancel`,
-      '/ping',
-      '/agents',
-      '/agents/echo',
     );
   }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { joinSockets } from './joined-sockets.ts';
+import { listenOn } from './ports.ts';
 
 /** A TCP proxy in front of a database server, which can drop responses. */
 export class OutageProxy {
@@ -19,12 +20,8 @@ export class OutageProxy {
   static async open(target: string): Promise<OutageProxy> {
     const { hostname, port } = new URL(target);
     const server = createServer((client) => proxy.#join(client, connect(Number(port), hostname)));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
     const url = new URL(target);
-    url.hostname = '127.0.0.1';
-    url.port = String(address.port);
+    url.host = new URL(await listenOn(server)).host;
     const proxy: OutageProxy = new OutageProxy(server, url.href);
     return proxy;
   }

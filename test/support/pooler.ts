@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { joinSockets } from './joined-sockets.ts';
+import { listenOn } from './ports.ts';
 
 /** A proxy in front of PostgreSQL that does what poolers do: it leaves out a part of the protocol. */
 export class Pooler {
@@ -21,11 +21,8 @@ export class Pooler {
   static async open(target: string): Promise<Pooler> {
     const { hostname, port } = new URL(target);
     const server = createServer((client) => pooler.#join(client, connect(Number(port || 5432), hostname)));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('the pooler does not listen');
     const url = new URL(target);
-    url.host = `127.0.0.1:${address.port}`;
+    url.host = new URL(await listenOn(server)).host;
     const pooler: Pooler = new Pooler(server, url.href);
     return pooler;
   }

@@ -28,6 +28,13 @@ export async function serve(agents: Agent[], options: Partial<ServerOptions> = {
 export const serveApi = (agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> =>
   serve(agents, { ...apiOnly, ...options });
 
+/** A listening server for all tests of a file. */
+export function serveAll(agents: Agent[], options: Partial<ServerOptions> = {}): Promise<Served> {
+  const served = listen(agents, options);
+  afterAll(async () => (await served).app.close());
+  return served;
+}
+
 /** A listening server for all tests of a file or a block; the first test that calls it starts it. */
 export function shared(agents: Agent[], options: Partial<ServerOptions> = {}): () => Promise<Served> {
   let served: Promise<Served> | undefined;

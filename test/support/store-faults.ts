@@ -25,11 +25,7 @@ async function perform(store: Store, plan: Plan): Promise<void> {
   const caller = new Caller(() => app);
   const echo = await caller.run('echo', { session_id });
   expect([echo.status, textOf(echo)]).toEqual(['completed', 'hi']);
-  const streamed = await caller.ask('POST', '/runs', {
-    agent_name: 'tokens',
-    input: [{ parts: [] }],
-    mode: 'stream',
-  });
+  const streamed = await caller.ask('POST', '/runs', { agent_name: 'tokens', input: [{ parts: [] }], mode: 'stream' });
   const seen = parseFrames(streamed.body);
   expect(seen.map(({ id }) => id)).toEqual(seen.map((_, index) => index + 1));
   expect(seen.at(-1)?.event.type).toBe('run.completed');

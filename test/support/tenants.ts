@@ -72,11 +72,7 @@ export class TenantNode {
         headers: { as: name, ...type, ...headers },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });
-      return {
-        status: response.status,
-        headers: Object.fromEntries(response.headers),
-        text: await response.text(),
-      };
+      return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() };
     };
   }
 }

@@ -33,6 +33,18 @@ export class Terminal {
     return this.#output.has(text);
   }
 
+  /** Types keys when the text is shown. */
+  async at(prompt: string, keys: string): Promise<void> {
+    await this.shows(prompt);
+    this.type(keys);
+  }
+
+  /** Types keys, and resolves when the text is shown. */
+  typed(keys: string, text: string): Promise<void> {
+    this.type(keys);
+    return this.shows(text);
+  }
+
   async ended(): Promise<number | null> {
     if (this.child.exitCode === null) await once(this.child, 'close');
     return this.child.exitCode;

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Client } from 'pg';
 import { joinSockets } from './joined-sockets.ts';
+import { listenOn } from './ports.ts';
 
 /** Where a connection is ended: when the server has answered, or before it gets a request. */
 export type Moment = 'answer' | 'request';
@@ -29,12 +29,8 @@ export class TerminatingProxy {
   static async open(target: string, admin: Client): Promise<TerminatingProxy> {
     const { hostname, port } = new URL(target);
     const server = createServer((client) => proxy.#join(client, connect(Number(port), hostname)));
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('the proxy does not listen');
     const url = new URL(target);
-    url.hostname = '127.0.0.1';
-    url.port = String(address.port);
+    url.host = new URL(await listenOn(server)).host;
     const proxy: TerminatingProxy = new TerminatingProxy(server, url.href, admin);
     return proxy;
   }

@@ -1,6 +1,5 @@
-import { createServer } from 'node:http';
 import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose';
-import { onTestFinished } from 'vitest';
+import { answering } from './answering.ts';
 
 export const issuer = 'https://login.example.com/';
 export const audience = 'https://agents.example.com';
@@ -57,15 +56,10 @@ export class TokenIssuer {
 /** A token issuer whose keys a server reads over HTTP. It may go away and come back. */
 export async function serveKeys(tokens: TokenIssuer) {
   const state = { isAway: false, requests: 0 };
-  const server = createServer(async (_request, response) => {
+  const url = await answering(async (_request, response) => {
     state.requests += 1;
     if (state.isAway) return response.writeHead(503).end();
     response.end(JSON.stringify(await tokens.jwks()));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { state, url: `http://127.0.0.1:${Object(server.address()).port}/keys` };
+  return { state, url: `${url}/keys` };
 }

@@ -19,13 +19,7 @@ const keys = [
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 async function server(auth: AuthOptions, options: Partial<ServerOptions> = {}) {
-  const app = await createServer({
-    agents: [echo, never],
-    ...apiOnly,
-    auth,
-    limits: { shutdownGrace: 0 },
-    ...options,
-  });
+  const app = await createServer({ agents: [echo, never], ...apiOnly, auth, limits: { shutdownGrace: 0 }, ...options });
   onTestFinished(() => app.close());
   const call = async (url: string, headers: Record<string, string> = {}, more: InjectOptions = {}) => {
     const response = await app.inject({ url, headers, ...more });

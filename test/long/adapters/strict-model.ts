@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { listenOn } from '../../support/ports.ts';
 import { type Told, textIn, violationIn } from './told.ts';
 
 /** Where an answer is held: before its first byte, in the middle, or after its end. */
@@ -32,6 +33,7 @@ export class StrictModel {
   readonly refused = new Map<number, string[]>();
   /** By the amount of the turn, what the model was told last. */
   readonly told = new Map<number, readonly Told[]>();
+  url = '';
   readonly #gates = new Map<number, Gate>();
   readonly #pace: number;
   readonly #server = createServer((request, response) => {
@@ -45,15 +47,8 @@ export class StrictModel {
 
   static async open(options: StrictModelOptions = {}): Promise<StrictModel> {
     const model = new StrictModel(options);
-    model.#server.listen(0, '127.0.0.1');
-    await once(model.#server, 'listening');
+    model.url = `${await listenOn(model.#server)}/v1`;
     return model;
-  }
-
-  get url(): string {
-    const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('the model has no port');
-    return `http://127.0.0.1:${address.port}/v1`;
   }
 
   /** Holds the next such answer in the turn; resolves to its first token when it is there. A held answer has no end. */

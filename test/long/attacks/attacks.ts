@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { listenOn } from '../../support/ports.ts';
 
 export interface Target {
   readonly host: string;
@@ -106,7 +106,7 @@ export async function prepared(name: AttackName, target: Target): Promise<Target
 }
 
 /** A server that answers each request with a stream of blank lines without an end. Returns its URL. */
-async function startHostile(): Promise<string> {
+function startHostile(): Promise<string> {
   const lines = Buffer.alloc(64 * 1024, '\n');
   const server = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -116,10 +116,7 @@ async function startHostile(): Promise<string> {
     response.on('drain', push);
     push();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  return listenOn(server);
 }
 
 /** Keeps so many connections of an attack open; those that the server closes are opened again. */

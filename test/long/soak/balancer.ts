@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { Dice } from '../../support/dice.ts';
+import { listenOn } from '../../support/ports.ts';
 
 /** Milliseconds between two health checks of a node, and until one fails. */
 const pollInterval = 250;
@@ -32,6 +33,7 @@ export class Balancer {
   readonly #dice: Dice;
   readonly #timer: NodeJS.Timeout;
   #turn = 0;
+  url = '';
   requests = 0;
   cuts = 0;
 
@@ -45,14 +47,8 @@ export class Balancer {
 
   static async open(nodes: readonly { readonly name: string; readonly port: number }[], dice: Dice): Promise<Balancer> {
     const balancer = new Balancer(nodes, dice);
-    await new Promise<void>((resolve) => balancer.#server.listen(0, '127.0.0.1', resolve));
+    balancer.url = await listenOn(balancer.#server);
     return balancer;
-  }
-
-  get url(): string {
-    const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('the balancer does not listen');
-    return `http://127.0.0.1:${address.port}`;
   }
 
   async close(): Promise<void> {

@@ -1,9 +1,9 @@
 import { StreamResponse, TaskState } from '@a2a-js/sdk';
 import { concat, map, of, throwError } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { AgentError, citation, file, json, progress, trajectory } from '../../../src/index.ts';
 import { agent, askOnce, never } from '../../support/agents.ts';
-import { listen, type Served } from '../../support/serve.ts';
+import { serveAll } from '../../support/serve.ts';
 import { bindings, clientOf, data, followed, message, text, textIn } from './clients.ts';
 
 const everything = agent('everything', () =>
@@ -36,11 +36,7 @@ const fills = agent('fills', (_, context) =>
     .pipe(map(({ message: said }) => `Hello ${JSON.parse(said.parts[0]?.content ?? '{}').name}.`)),
 );
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen([everything, sees, fails, approves, fills, askOnce, never]);
-});
-afterAll(() => served.app.close());
+const served = await serveAll([everything, sees, fails, approves, fills, askOnce, never]);
 
 describe.each(bindings)('the official client with %s', (binding) => {
   const client = (name: string) => clientOf(`${served.url}/a2a/${name}/`, binding);

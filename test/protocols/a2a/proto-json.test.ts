@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { askOnce, echo } from '../../support/agents.ts';
-import { listen, type Served } from '../../support/serve.ts';
+import { serveAll } from '../../support/serve.ts';
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen([askOnce, echo], { webhooks: { secrets: ['the master secret of this test of names'] } });
-});
-afterAll(() => served.app.close());
+const served = await serveAll([askOnce, echo], { webhooks: { secrets: ['the master secret of this test of names'] } });
 
 const headers = { 'a2a-version': '1.0' };
 

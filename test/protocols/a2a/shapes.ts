@@ -31,16 +31,7 @@ const Message = closed({
   referenceTaskIds: optional(Type.Array(Text)),
 });
 
-const states = [
-  'SUBMITTED',
-  'WORKING',
-  'COMPLETED',
-  'FAILED',
-  'CANCELED',
-  'REJECTED',
-  'INPUT_REQUIRED',
-  'AUTH_REQUIRED',
-];
+const states = 'SUBMITTED WORKING COMPLETED FAILED CANCELED REJECTED INPUT_REQUIRED AUTH_REQUIRED'.split(' ');
 const Status = closed({
   state: Type.Union(states.map((state) => Type.Literal(`TASK_STATE_${state}`))),
   message: optional(Message),

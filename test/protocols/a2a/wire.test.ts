@@ -1,9 +1,9 @@
 import { map, of } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MemoryStore } from '../../../src/stores/memory/memory-store.ts';
 import { agent, askOnce, echo, never, Tap } from '../../support/agents.ts';
 import { faulty, newPlan } from '../../support/faulty-store.ts';
-import { listen, type Served, serve } from '../../support/serve.ts';
+import { serve, serveAll } from '../../support/serve.ts';
 import { AgentCard, foldFrame, RestError, RpcError, SendAnswer, StreamFrame, TaskList, TaskShape } from './shapes.ts';
 
 const full = agent('full', () => of('hi'), {
@@ -21,11 +21,7 @@ const full = agent('full', () => of('hi'), {
   },
 });
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen([echo, askOnce, never, full]);
-});
-afterAll(() => served.app.close());
+const served = await serveAll([echo, askOnce, never, full]);
 
 const version = { 'a2a-version': '1.0' };
 const cursors = { ...version, 'a2a-extensions': 'urn:rivulet:a2a:cursor:1' };

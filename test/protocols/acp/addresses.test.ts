@@ -37,11 +37,7 @@ describe('the addresses of an agent', () => {
 
   it('are those of the protocols that are served, each at its prefix', async () => {
     const { served, addresses } = await addressesOf({ protocols: { openai: '/models', 'ai-sdk': undefined } });
-    expect(addresses).toEqual({
-      acp: served.url,
-      openai: `${served.url}/models`,
-      'ai-sdk': `${served.url}/ai/echo`,
-    });
+    expect(addresses).toEqual({ acp: served.url, openai: `${served.url}/models`, 'ai-sdk': `${served.url}/ai/echo` });
     expect(Object.keys((await addressesOf({ protocols: [] })).addresses)).toEqual(['acp']);
   });
 

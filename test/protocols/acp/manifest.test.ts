@@ -81,47 +81,40 @@ describe('a manifest', () => {
   });
 
   it.each([
-    ['no name', { description: 'a' }, 'manifest.name: is required'],
-    ['a bad name', { name: 'Not Good', description: 'a' }, 'manifest.name: expected a DNS label'],
-    [
-      'too long a name',
-      { name: 'a'.repeat(64), description: 'a' },
-      'manifest.name: expected string length less or equal to 63',
-    ],
-    ['a name that ends in a hyphen', { name: 'a-', description: 'a' }, 'manifest.name: expected a DNS label'],
-    ['no description', { name: 'a' }, 'manifest.description: is required'],
-    [
-      'no content type at all',
-      { name: 'a', description: 'a', input_content_types: [] },
-      'manifest.input_content_types',
-    ],
+    ['no name', { name: undefined }, 'manifest.name: is required'],
+    ['a bad name', { name: 'Not Good' }, 'manifest.name: expected a DNS label'],
+    ['too long a name', { name: 'a'.repeat(64) }, 'manifest.name: expected string length less or equal to 63'],
+    ['a name that ends in a hyphen', { name: 'a-' }, 'manifest.name: expected a DNS label'],
+    ['no description', { description: undefined }, 'manifest.description: is required'],
+    ['no content type at all', { input_content_types: [] }, 'manifest.input_content_types'],
     [
       'a link of no known type',
-      { name: 'a', description: 'a', metadata: { links: [{ type: 'blog', url: 'x' }] } },
+      { metadata: { links: [{ type: 'blog', url: 'x' }] } },
       'manifest.metadata.links[0].type: expected one of',
     ],
     [
       'a URL without a scheme',
-      { name: 'a', description: 'a', metadata: { author: { name: 'A', url: 'example.com' } } },
+      { metadata: { author: { name: 'A', url: 'example.com' } } },
       'manifest.metadata.author.url: expected an absolute URI, such as https://example.com/a, got "example.com".',
     ],
     [
       'an invalid e-mail address',
-      { name: 'a', description: 'a', metadata: { contributors: [{ name: 'A', email: 'ada' }] } },
+      { metadata: { contributors: [{ name: 'A', email: 'ada' }] } },
       'manifest.metadata.contributors[0].email: expected an e-mail address',
     ],
     [
       'an invalid time',
-      { name: 'a', description: 'a', metadata: { created_at: '2026-02-30T00:00:00Z' } },
+      { metadata: { created_at: '2026-02-30T00:00:00Z' } },
       'manifest.metadata.created_at: expected an ISO 8601 date and time',
     ],
     [
       'what JSON cannot express',
-      { name: 'a', description: 'a', metadata: { annotations: { size: 5n } } },
+      { metadata: { annotations: { size: 5n } } },
       'manifest.metadata.annotations.size: is a bigint, which JSON cannot express.',
     ],
-  ])('is refused with the field’s name: %s', (_, manifest, says) => {
-    expect(() => defineAgent(manifest as AgentManifestInput, () => 'ok')).toThrow(says);
+  ])('is refused with the field’s name: %s', (_, wrong, says) => {
+    const manifest = { name: 'a', description: 'a', ...wrong } as AgentManifestInput;
+    expect(() => defineAgent(manifest, () => 'ok')).toThrow(says);
   });
 
   it('has a name that no other agent of the server has', async () => {

@@ -78,16 +78,3 @@ describe('a run that fails', () => {
     await new Client({ baseUrl: url }).ping();
   });
 });
-
-describe('a manifest', () => {
-  it('that clients could not read is refused when its file is loaded', async () => {
-    const metadata = { author: { name: 'A', url: 'example.com' } };
-    expect(() => agent('odd', emits('a'), { metadata })).toThrow(
-      'manifest.metadata.author.url: expected an absolute URI',
-    );
-    const { url } = await serveApi([
-      agent('fine', emits('a'), { metadata: { author: { name: 'A', url: 'https://a.b' } } }),
-    ]);
-    expect(await new Client({ baseUrl: url }).agents()).toHaveLength(1);
-  });
-});

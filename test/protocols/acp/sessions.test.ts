@@ -1,9 +1,9 @@
-import { createServer as createHttpServer } from 'node:http';
 import { concatMap, from, map, toArray } from 'rxjs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { textOf as contentOf, type Message, type Run, type Session } from '../../../src/index.ts';
 import { openStore } from '../../../src/stores/open.ts';
 import { agent, echo } from '../../support/agents.ts';
+import { answering } from '../../support/answering.ts';
 import { ask, finished, type Served, serveApi, textOf } from '../../support/serve.ts';
 
 /** Answers the session so far. */
@@ -146,20 +146,13 @@ describe('a session’s URLs of other servers', () => {
   });
 
   it('are not followed when they redirect, nor read beyond their limits', async () => {
-    const other = createHttpServer((request, response) => {
+    const base = await answering((request, response) => {
       if (request.url === '/redirect') response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
       else if (request.url === '/large') response.end(`"${'x'.repeat(10_000)}"`);
       else if (request.url === '/html') response.end('<html>');
       else if (request.url === '/odd') response.end('{"parts":5}');
       else if (request.url !== '/slow') response.writeHead(404).end();
     });
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      other.closeAllConnections();
-      other.close();
-    });
-    const address = other.address();
-    const base = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
     const foreign = { allowNetworks: ['127.0.0.1'], maxSize: 1000 };
     const usual = await serveApi([recall], { foreign });
     const hasty = await serveApi([recall], { foreign: { ...foreign, timeout: 50 } });
@@ -185,18 +178,12 @@ describe('a session’s history', () => {
   /** A server of messages with configurable responses. */
   async function elsewhere(answers: Record<string, string>) {
     const asked: string[] = [];
-    const server = createHttpServer((request, response) => {
+    const url = await answering((request, response) => {
       asked.push(request.url ?? '');
       const body = answers[request.url ?? ''];
       response.writeHead(body === undefined ? 404 : 200).end(body);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const address = server.address();
-    return { asked, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
+    return { asked, url };
   }
   const said = (content: string): string => JSON.stringify({ role: 'user', parts: [{ content }] });
 

@@ -1,9 +1,9 @@
 import { concat, defer, map, of, throwError } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { AgentError, citation, file, progress, sharedState, statePatch, trajectory } from '../../../src/index.ts';
 import { agent, askOnce, never } from '../../support/agents.ts';
 import { eventually } from '../../support/eventually.ts';
-import { listen, type Served } from '../../support/serve.ts';
+import { serveAll } from '../../support/serve.ts';
 import { generations } from './clients.ts';
 
 const everything = agent('everything', (_, context) =>
@@ -48,11 +48,7 @@ const browses = agent('browses', (_, context) =>
   ),
 );
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen([everything, sees, fails, approves, askOnce, browses, never]);
-});
-afterAll(() => served.app.close());
+const served = await serveAll([everything, sees, fails, approves, askOnce, browses, never]);
 
 const user = (content: unknown) => ({ id: 'u1', role: 'user', content });
 

@@ -1,96 +1,51 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { askOnce, echo } from '../../support/agents.ts';
-import { listen, type Served } from '../../support/serve.ts';
+import { serveAll } from '../../support/serve.ts';
 import { type Caller, tenantNode } from '../../support/tenants.ts';
 
-let served: Served;
-let run_id: string;
-beforeAll(async () => {
-  served = await listen([echo, askOnce]);
-  const asked = await served.post('/ag-ui/ask', body({ runId: 'asked' }));
-  run_id = asked.headers.get('run-id') ?? '';
-  await asked.text();
-});
-afterAll(() => served.app.close());
-
+const served = await serveAll([echo, askOnce]);
 let count = 0;
 const body = (more: object = {}) => {
   count += 1;
   return { threadId: 't', runId: `run ${count}`, messages: [{ id: 'u1', role: 'user', content: 'hi' }], ...more };
 };
 
+const asked = await served.post('/ag-ui/ask', body({ runId: 'asked' }));
+const run_id = asked.headers.get('run-id') ?? '';
+await asked.text();
+
 describe('a request that is refused', () => {
+  const ask = (more: object, headers = {}) => served.post('/ag-ui/ask', body(more), headers);
+  const reply = (interruptId: string, status = 'resolved', name = 'ask') =>
+    served.post(`/ag-ui/${name}`, body({ resume: [{ interruptId, status }] }));
+  const read = (cursor: string) => served.get(`/ag-ui/ask/runs/${run_id}`, { 'last-event-id': cursor });
+  const text = { method: 'POST', body: '<a/>', headers: { 'content-type': 'text/xml' } };
+  const unknownRole = [{ id: '1', role: 'boss', content: '' }];
   const refusals: [what: string, send: () => Promise<Response>, status: number, code: string][] = [
     ['an unknown agent', () => served.post('/ag-ui/unknown', body()), 404, 'agent_unknown'],
     ['an agent name that is none', () => served.post('/ag-ui/%20', body()), 404, 'agent_unknown'],
     ['no body', () => served.post('/ag-ui/echo'), 400, 'body_not_json'],
     ['no messages', () => served.post('/ag-ui/echo', { threadId: 't', runId: 'r' }), 422, 'validation_failed'],
-    [
-      'an unknown role',
-      () => served.post('/ag-ui/echo', body({ messages: [{ id: '1', role: 'boss', content: '' }] })),
-      422,
-      'validation_failed',
-    ],
-    [
-      'an interrupt that is none',
-      () => served.post('/ag-ui/ask', body({ resume: [{ interruptId: 'x', status: 'resolved' }] })),
-      422,
-      'validation_failed',
-    ],
-    [
-      'an answer to another event',
-      () => served.post('/ag-ui/ask', body({ resume: [{ interruptId: `${run_id}.2`, status: 'resolved' }] })),
-      409,
-      'not_awaiting',
-    ],
-    [
-      'giving up a question that is none',
-      () => served.post('/ag-ui/ask', body({ resume: [{ interruptId: `${run_id}.4`, status: 'cancelled' }] })),
-      409,
-      'not_awaiting',
-    ],
-    [
-      'an answer at another agent',
-      () => served.post('/ag-ui/echo', body({ resume: [{ interruptId: `${run_id}.6`, status: 'resolved' }] })),
-      404,
-      'run_unknown',
-    ],
+    ['an unknown role', () => ask({ messages: unknownRole }), 422, 'validation_failed'],
+    ['an interrupt that is none', () => reply('x'), 422, 'validation_failed'],
+    ['an answer to another event', () => reply(`${run_id}.2`), 409, 'not_awaiting'],
+    ['giving up a question that is none', () => reply(`${run_id}.4`, 'cancelled'), 409, 'not_awaiting'],
+    ['an answer at another agent', () => reply(`${run_id}.6`, 'resolved', 'echo'), 404, 'run_unknown'],
     [
       'a runId that came with another request',
-      () => served.post('/ag-ui/ask', body({ runId: 'asked', threadId: 'other' })),
+      () => ask({ runId: 'asked', threadId: 'other' }),
       422,
       'validation_failed',
     ],
-    ['a cursor without its run', () => served.post('/ag-ui/ask', body(), { 'last-event-id': '2' }), 404, 'run_unknown'],
-    [
-      'a cursor that is none',
-      () => served.get(`/ag-ui/ask/runs/${run_id}`, { 'last-event-id': 'x' }),
-      400,
-      'cursor_invalid',
-    ],
-    [
-      'a cursor behind the end',
-      () => served.get(`/ag-ui/ask/runs/${run_id}`, { 'last-event-id': '99' }),
-      400,
-      'cursor_invalid',
-    ],
+    ['a cursor without its run', () => ask({}, { 'last-event-id': '2' }), 404, 'run_unknown'],
+    ['a cursor that is none', () => read('x'), 400, 'cursor_invalid'],
+    ['a cursor behind the end', () => read('99'), 400, 'cursor_invalid'],
     ['an unknown run', () => served.get('/ag-ui/ask/runs/nothing'), 404, 'run_unknown'],
     ['a run of another agent', () => served.get(`/ag-ui/echo/runs/${run_id}`), 404, 'run_unknown'],
     ['an unknown run to cancel', () => served.post('/ag-ui/ask/runs/nothing/cancel'), 404, 'run_unknown'],
     ['an address that is none', () => served.get('/ag-ui/ask/runs'), 404, 'route_unknown'],
-    [
-      'a header that is none',
-      () => served.post('/ag-ui/echo', body(), { 'on-disconnect': 'maybe' }),
-      422,
-      'validation_failed',
-    ],
-    [
-      'no JSON',
-      () =>
-        fetch(`${served.url}/ag-ui/echo`, { method: 'POST', body: '<a/>', headers: { 'content-type': 'text/xml' } }),
-      415,
-      'media_type',
-    ],
+    ['a header that is none', () => ask({}, { 'on-disconnect': 'maybe' }), 422, 'validation_failed'],
+    ['no JSON', () => fetch(`${served.url}/ag-ui/echo`, text), 415, 'media_type'],
   ];
 
   it.each(refusals)('for %s is answered with an error of the protocol', async (_, send, status, code) => {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { resumingFetch } from '../../../src/client/ai-sdk.ts';
 import { serve } from '../../support/serve.ts';
+import { cutting } from '../cutting.ts';
 import { showcase } from './agents.ts';
 import { type Chat, openChat, type Version } from './chats.ts';
-import { cutting, shown } from './cuts.ts';
+import { shown } from './turns.ts';
 
 /** What `useChat` calls when its page is visible again, from 5.0.274, 6.0.304 and 7.0.138 on. */
 interface Resumable {
@@ -19,11 +20,11 @@ async function breaking(version: Version, online: () => boolean) {
     openChat(version, { api: `${served.url}/ai/showcase`, id: crypto.randomUUID(), fetch: send });
   const whole = open(fetch);
   await whole.sendMessage(ask);
-  const cuts = cutting([1_000], 'break');
+  const cuts = cutting([served.url], [1_000]);
   const sent: string[] = [];
   const send: typeof fetch = (input, init) => {
     sent.push(String(init?.method ?? 'GET'));
-    return sent.length === 1 || online() ? cuts(input, init) : Promise.reject(new TypeError('fetch failed'));
+    return sent.length === 1 || online() ? cuts.fetch(input, init) : Promise.reject(new TypeError('fetch failed'));
   };
   const chat = open(resumingFetch({ fetch: send, retries: 3, delay: 1 }));
   return { whole, chat, sent, cuts };
@@ -35,7 +36,7 @@ describe('a page that is visible again, with a chat over resumingFetch', () => {
     const turn = chat.sendMessage(ask);
     // Before, during and after the break.
     const seen = pageIsVisible(chat);
-    await expect.poll(() => cuts.state.cuts, { interval: 1 }).toBe(1);
+    await expect.poll(() => cuts.cuts(), { interval: 1 }).toBe(1);
     await Promise.all([turn, seen, pageIsVisible(chat)]);
     await pageIsVisible(chat);
     expect(shown(chat)).toEqual(shown(whole));

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { serve } from '../../support/serve.ts';
+import { type Cut, cutting } from '../cutting.ts';
 import { showcase } from './agents.ts';
 import { openChat } from './chats.ts';
-import { bytesOf, type Cut, cutting, shown, turnOf } from './cuts.ts';
+import { bytesOf, shown, turnOf } from './turns.ts';
 
 interface Workflow {
   readonly WorkflowChatTransport: new (options: object) => object;
@@ -39,9 +40,9 @@ it.each<Cut>(['break', 'end'])(
     let count = 0;
     for (let n = 0; n < 40; n += 1) {
       const every = 400 + Math.floor((bytes * n) / 100);
-      const cuts = cutting([every, every, every], cut);
-      expect(shown(await turnOf(open(cuts))), `cut after ${every} bytes`).toEqual(shown(whole));
-      count += cuts.state.cuts;
+      const cuts = cutting([served.url], [every, every, every], cut);
+      expect(shown(await turnOf(open(cuts.fetch))), `cut after ${every} bytes`).toEqual(shown(whole));
+      count += cuts.cuts();
     }
     expect(count).toBeGreaterThan(40);
   },

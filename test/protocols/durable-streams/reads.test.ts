@@ -1,16 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newId } from '../../../src/engine/ids.ts';
 import { askOnce, echo, Tap } from '../../support/agents.ts';
-import { ask, eventsOf, listen, type Served, serve } from '../../support/serve.ts';
+import { ask, eventsOf, type Served, serve, serveAll } from '../../support/serve.ts';
 import { create, tenantNode } from '../../support/tenants.ts';
 
-const served = await listen([echo, askOnce], {
-  heartbeat: 600_000,
-  longPollTimeout: 20,
-  durableStreamTimeout: 60,
-});
-afterAll(() => served.app.close());
+const served = await serveAll([echo, askOnce], { heartbeat: 600_000, longPollTimeout: 20, durableStreamTimeout: 60 });
 const { run_id } = await (await served.post('/runs', ask('echo'))).json();
 const events = await eventsOf(served, run_id);
 const path = `/runs/${run_id}/stream`;

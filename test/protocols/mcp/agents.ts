@@ -1,4 +1,4 @@
-import { concat, concatMap, from, map, of, throwError, timer } from 'rxjs';
+import { concat, map, of, throwError } from 'rxjs';
 import { AgentError, citation, file, json, progress, trajectory } from '../../../src/index.ts';
 import { agent } from '../../support/agents.ts';
 
@@ -12,16 +12,6 @@ export const talker = agent('talker', (_, context) =>
     of(' And ', 'so ', 'on.'),
   ),
 );
-
-/** As `talker`, with a pause before each token. */
-export const slowTalker = agent('slow-talker', (_, context) => {
-  const slowly = (tokens: string[]) => from(tokens).pipe(concatMap((token) => timer(5).pipe(map(() => token))));
-  return concat(
-    slowly(['One ', '“two”\n', 'three. ']),
-    context.await('Well?').pipe(map(({ message }) => `You said ${message.parts[0]?.content}.`)),
-    slowly([' And ', 'so ', 'on.']),
-  );
-});
 
 export const fails = agent('fails', () =>
   concat(

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { echo, never, tokens } from '../../support/agents.ts';
-import { finished, listen, type Served, serve } from '../../support/serve.ts';
+import { finished, serve, serveAll } from '../../support/serve.ts';
 import { type Caller, tenantNode } from '../../support/tenants.ts';
 import { forms, long, routed } from './agents.ts';
 import { headersOf, metaOf, request, version } from './modern.ts';
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen([echo, forms, never, tokens, long, routed]);
-});
-afterAll(() => served.app.close());
+const served = await serveAll([echo, forms, never, tokens, long, routed]);
 
 type Headers = Record<string, string>;
 // Without streams, an answer is JSON however long the run takes.
@@ -20,10 +16,7 @@ const post = (body: unknown, headers: Headers = {}): Promise<Response> =>
 /** A request of the modern era, with the headers that it needs, or others. */
 const modern = (method: string, params: Record<string, unknown> = {}, headers: Headers = {}): Promise<Response> => {
   const name = params.name ?? params.taskId;
-  return post(request(method, { _meta: metaOf(), ...params }), {
-    ...headersOf(method, name),
-    ...headers,
-  });
+  return post(request(method, { _meta: metaOf(), ...params }), { ...headersOf(method, name), ...headers });
 };
 const call = (name: string, input = 'hi', more: object = {}): Record<string, unknown> => ({
   name,
@@ -55,6 +48,13 @@ it('an older client may name its method in a header before it has agreed on a ve
   expect([status, body.result?.protocolVersion]).toEqual([200, '2025-11-25']);
 });
 
+const misspelt = { name: 'echo', arguments: { inptu: 'hi' } };
+const future = '2030-01-01';
+const list = (meta: object, headers: Headers = {}) => {
+  const own = Object.entries(meta).map(([name, value]) => [`io.modelcontextprotocol/${name}`, value]);
+  return modern('tools/list', { _meta: { ...metaOf(), ...Object.fromEntries(own) } }, headers);
+};
+
 describe('a modern request', () => {
   it.each<[what: string, headers: Headers, status: number, code: number]>([
     ['without its version', { 'mcp-protocol-version': '' }, 400, -32020],
@@ -73,32 +73,12 @@ describe('a modern request', () => {
     ['an unknown method', () => modern('prompts/list'), 404, -32601],
     ['a method of the older era', () => modern('ping'), 404, -32601],
     ['an unknown tool', () => modern('tools/call', call('unknown')), 200, -32602],
-    [
-      'arguments that do not fit',
-      () => modern('tools/call', { name: 'echo', arguments: { inptu: 'hi' } }),
-      200,
-      -32602,
-    ],
+    ['arguments that do not fit', () => modern('tools/call', misspelt), 200, -32602],
     ['a cursor that is none', () => modern('tools/list', { cursor: 'ü' }), 200, -32602],
     ['an unknown task', () => modern('tasks/get', { taskId: 'x', _meta: metaOf(tasks) }), 200, -32602],
     ['a task without the extension', () => modern('tasks/get', { taskId: 'x' }), 400, -32021],
-    [
-      'capabilities that are none',
-      () => modern('tools/list', { _meta: { ...metaOf(), 'io.modelcontextprotocol/clientCapabilities': 1 } }),
-      400,
-      -32602,
-    ],
-    [
-      'an unknown version',
-      () =>
-        modern(
-          'tools/list',
-          { _meta: { ...metaOf(), 'io.modelcontextprotocol/protocolVersion': '2030-01-01' } },
-          { 'mcp-protocol-version': '2030-01-01' },
-        ),
-      400,
-      -32022,
-    ],
+    ['capabilities that are none', () => list({ clientCapabilities: 1 }), 400, -32602],
+    ['an unknown version', () => list({ protocolVersion: future }, { 'mcp-protocol-version': future }), 400, -32022],
     ['a state that is none', () => modern('tools/call', call('forms', 'yes', { requestState: 'x' })), 200, -32602],
   ])('for %s is refused as the protocol says', async (_, send, status, code) => {
     expect(await errorOf(send())).toEqual([status, code]);
@@ -131,33 +111,22 @@ describe('any request', () => {
     expect(await errorOf(post(body))).toEqual([status, code]);
   });
 
+  const posted = (body: string, headers: Headers = {}) => ({
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+  const got = (headers: Headers = {}) => ({ method: 'GET', headers: { accept: 'text/event-stream', ...headers } });
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+
   it.each<[what: string, init: RequestInit, status: number, code: number]>([
-    ['text', { method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } }, 415, -32600],
-    ['no JSON', { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }, 400, -32700],
-    [
-      'from a page of another origin',
-      { method: 'POST', body: '{}', headers: { 'content-type': 'application/json', origin: 'https://evil.example' } },
-      403,
-      -32600,
-    ],
-    ['GET', { method: 'GET', headers: { accept: 'text/event-stream' } }, 405, -32600],
+    ['text', posted('x', { 'content-type': 'text/plain' }), 415, -32600],
+    ['no JSON', posted('{'), 400, -32700],
+    ['from a page of another origin', posted('{}', { origin: 'https://evil.example' }), 403, -32600],
+    ['GET', got(), 405, -32600],
     ['DELETE', { method: 'DELETE' }, 405, -32600],
-    [
-      'of a version that is none',
-      {
-        method: 'POST',
-        body: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
-        headers: { 'content-type': 'application/json', 'mcp-protocol-version': '1' },
-      },
-      400,
-      -32600,
-    ],
-    [
-      'with an event id that is none',
-      { method: 'GET', headers: { accept: 'text/event-stream', 'last-event-id': 'x.y.1' } },
-      400,
-      -32600,
-    ],
+    ['of a version that is none', posted(ping, { 'mcp-protocol-version': '1' }), 400, -32600],
+    ['with an event id that is none', got({ 'last-event-id': 'x.y.1' }), 400, -32600],
   ])('that is %s is refused as the protocol says', async (_, init, status, code) => {
     expect(await errorOf(fetch(`${served.url}/mcp`, init))).toEqual([status, code]);
   });
@@ -178,12 +147,8 @@ describe('any request', () => {
   });
 
   it('to another host is refused', async () => {
-    const answer = await served.app.inject({
-      method: 'POST',
-      url: '/mcp',
-      payload: request('ping'),
-      headers: { host: 'evil.example' },
-    });
+    const headers = { host: 'evil.example' };
+    const answer = await served.app.inject({ method: 'POST', url: '/mcp', payload: request('ping'), headers });
     expect([answer.statusCode, answer.json().error.code]).toEqual([421, -32600]);
   });
 

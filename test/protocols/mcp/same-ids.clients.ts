@@ -1,17 +1,13 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { echo, never, Tap } from '../../support/agents.ts';
-import { finished, listen, type Served } from '../../support/serve.ts';
+import { finished, serveAll } from '../../support/serve.ts';
 import { request } from './modern.ts';
 
 const tap = new Tap();
-let served: Served;
-beforeAll(async () => {
-  served = await listen([echo, never, tap.agent]);
-});
-afterAll(() => served.app.close());
+const served = await serveAll([echo, never, tap.agent]);
 
 const session = (): string => `${crypto.randomUUID()}.noforms`;
 const quick = { accept: 'application/json' };

@@ -2,20 +2,14 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { createTaskSessionFromClient, resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { createParser } from 'eventsource-parser';
 import { NEVER } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { agent } from '../../support/agents.ts';
-import { listen, type Served } from '../../support/serve.ts';
+import { serveAll } from '../../support/serve.ts';
 import { fails, forms, long } from './agents.ts';
 
-const longNever = agent('long-never', () => NEVER, {
-  metadata: { tool: { long_running: true } },
-});
+const longNever = agent('long-never', () => NEVER, { metadata: { tool: { long_running: true } } });
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen([long, longNever, fails, forms]);
-});
-afterAll(() => served.app.close());
+const served = await serveAll([long, longNever, fails, forms]);
 
 const version = '2026-07-28';
 const clientCapabilities = { elicitation: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } };

@@ -1,15 +1,11 @@
 import type { ElicitResult } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { echo, never } from '../../support/agents.ts';
-import { eventsOf, finished, listen, type Served, types } from '../../support/serve.ts';
+import { eventsOf, finished, serveAll, types } from '../../support/serve.ts';
 import { adds, fails, files, forms, routed, talker } from './agents.ts';
 import { type Asked, clients, type Result } from './clients.ts';
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen([talker, fails, files, adds, forms, echo, never, routed]);
-});
-afterAll(() => served.app.close());
+const served = await serveAll([talker, fails, files, adds, forms, echo, never, routed]);
 
 const textIn = ({ content }: Result): string => content.map(({ text }) => text).join('|');
 const runOf = ({ _meta }: Result): string => String(_meta?.['rivulet/run_id']);

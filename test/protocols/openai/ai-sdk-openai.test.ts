@@ -1,16 +1,11 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, type ModelMessage, streamText } from 'ai';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listen, type Served } from '../../support/serve.ts';
+import { describe, expect, it } from 'vitest';
+import { serveAll } from '../../support/serve.ts';
 import { all } from './agents.ts';
 
-let served: Served;
-let provider: ReturnType<typeof createOpenAI>;
-beforeAll(async () => {
-  served = await listen(all, { docs: false, playground: false });
-  provider = createOpenAI({ baseURL: `${served.url}/v1`, apiKey: 'none' });
-});
-afterAll(() => served.app.close());
+const served = await serveAll(all, { docs: false, playground: false });
+const provider = createOpenAI({ baseURL: `${served.url}/v1`, apiKey: 'none' });
 
 describe('the provider for OpenAI of the AI SDK', () => {
   it('streams text, reasoning and sources by Responses', async () => {

@@ -1,18 +1,12 @@
-import type OpenAI from 'openai';
 import type { ChatCompletionMessageParam, ChatCompletionTool } from 'openai/resources/chat/completions';
 import { from, of } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { citation } from '../../../src/index.ts';
 import { agent } from '../../support/agents.ts';
-import { finished, type Served, serve } from '../../support/serve.ts';
+import { finished, serve } from '../../support/serve.ts';
 import { listenForClient } from './client.ts';
 
-let served: Served;
-let client: OpenAI;
-beforeAll(async () => {
-  ({ served, client } = await listenForClient());
-});
-afterAll(() => served.app.close());
+const { served, client } = await listenForClient();
 
 const user = (content: string): ChatCompletionMessageParam => ({ role: 'user', content });
 const getWeather: ChatCompletionTool = {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listen, type Served } from '../../support/serve.ts';
+import { describe, expect, it } from 'vitest';
+import { serveAll } from '../../support/serve.ts';
 import { type Caller, tenantNode, unlimited } from '../../support/tenants.ts';
 import { all } from './agents.ts';
 
@@ -26,29 +26,25 @@ const shape = {
 
 const run = '0199aaaa-0000-7000-8000-000000000001';
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen(all, { docs: false, playground: false });
-});
-afterAll(() => served.app.close());
+const served = await serveAll(all, { docs: false, playground: false });
 
 describe('requests that are refused', () => {
   it('get OpenAI’s shape of an error, with the field and what to do', async () => {
     const { post, get } = served;
+    const respond = (more: object) => post('/v1/responses', { model: 'echo', input: 'hi', ...more });
+    const image = (source: object) =>
+      respond({ input: [{ role: 'user', content: [{ type: 'input_image', ...source }] }] });
+    const chat = (...messages: object[]) => post('/v1/chat/completions', { model: 'echo', messages });
+    const previous_response_id = `resp_${run}`;
+    const unknownModel = 'There is no agent nope; GET /v1/models lists them.';
     const refusals: [Promise<Response>, number, Record<string, unknown>][] = [
+      [respond({ model: 'nope' }), 404, { code: 'model_not_found', param: 'model', message: unknownModel }],
+      [respond({ model: undefined }), 400, { param: 'model', type: 'invalid_request_error' }],
+      [respond({ input: undefined }), 400, { param: 'input' }],
+      [respond({ input: [{ type: 'magic' }] }), 400, { type: 'invalid_request_error' }],
+      [image({ image_url: {} }), 400, { param: 'input[0].content[0].image_url' }],
       [
-        post('/v1/responses', { model: 'nope', input: 'hi' }),
-        404,
-        {
-          code: 'model_not_found',
-          param: 'model',
-          message: 'There is no agent nope; GET /v1/models lists them.',
-        },
-      ],
-      [post('/v1/responses', { input: 'hi' }), 400, { param: 'model', type: 'invalid_request_error' }],
-      [post('/v1/responses', { model: 'echo' }), 400, { param: 'input' }],
-      [
-        post('/v1/responses', { model: 'echo', input: [] }),
+        respond({ input: [] }),
         400,
         { message: 'input: expected array length to be greater or equal to 1.' },
       ],
@@ -63,67 +59,29 @@ describe('requests that are refused', () => {
         400,
         { param: 'messages[1].content[0].image_url', message: 'messages[1].content[0].image_url: expected base64.' },
       ],
-      [post('/v1/responses', { model: 'echo', input: [{ type: 'magic' }] }), 400, { type: 'invalid_request_error' }],
       [
-        post('/v1/responses', {
-          model: 'echo',
-          input: [{ role: 'user', content: [{ type: 'input_image', image_url: {} }] }],
-        }),
-        400,
-        { param: 'input[0].content[0].image_url' },
-      ],
-      [
-        post('/v1/responses', { model: 'echo', input: [{ role: 'system', content: '' }] }),
+        respond({ input: [{ role: 'system', content: '' }] }),
         400,
         { message: 'input: expected a message; there is none with a text.' },
       ],
+      [respond({ conversation: 'c', previous_response_id }), 400, { param: 'conversation' }],
       [
-        post('/v1/responses', { model: 'echo', input: 'x', conversation: 'c', previous_response_id: `resp_${run}` }),
-        400,
-        { param: 'conversation' },
-      ],
-      [
-        post('/v1/responses', { model: 'echo', input: [{ type: 'function_call_output', call_id: 'c1', output: '' }] }),
+        respond({ input: [{ type: 'function_call_output', call_id: 'c1', output: '' }] }),
         400,
         { param: 'input[0].call_id' },
       ],
-      [
-        post('/v1/responses', {
-          model: 'echo',
-          input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'file_1' }] }],
-        }),
-        400,
-        { param: 'input[0].content[0]' },
-      ],
-      [
-        post('/v1/responses', {
-          model: 'echo',
-          input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'file:///etc/passwd' }] }],
-        }),
-        400,
-        { param: 'input[0].content[0].image_url' },
-      ],
-      [
-        post('/v1/responses', { model: 'echo', input: 'hi', previous_response_id: `resp_${run}` }),
-        404,
-        { code: 'response_not_found' },
-      ],
+      [image({ file_id: 'file_1' }), 400, { param: 'input[0].content[0]' }],
+      [image({ image_url: 'file:///etc/passwd' }), 400, { param: 'input[0].content[0].image_url' }],
+      [respond({ previous_response_id }), 404, { code: 'response_not_found' }],
       [get('/v1/responses/resp_1'), 404, { code: 'response_not_found' }],
       [get(`/v1/responses/resp_${run}?stream=true`), 404, { code: 'response_not_found' }],
       [get(`/v1/responses/resp_${run}/input_items?limit=0`), 400, {}],
       [get('/v1/models/nope'), 404, { code: 'model_not_found' }],
       [get('/v1/files'), 404, { code: 'route_unknown' }],
       [post('/v1/embeddings', {}), 404, { code: 'route_unknown' }],
-      [post('/v1/chat/completions', { model: 'echo', messages: [] }), 400, { param: 'messages' }],
-      [post('/v1/chat/completions', { model: 'echo', messages: [{ role: 'user' }] }), 400, {}],
-      [
-        post('/v1/chat/completions', {
-          model: 'echo',
-          messages: [{ role: 'tool', tool_call_id: 'x', content: 'y' }],
-        }),
-        400,
-        { param: 'messages[0].tool_call_id' },
-      ],
+      [chat(), 400, { param: 'messages' }],
+      [chat({ role: 'user' }), 400, {}],
+      [chat({ role: 'tool', tool_call_id: 'x', content: 'y' }), 400, { param: 'messages[0].tool_call_id' }],
     ];
     for (const [response, status, error] of refusals) {
       const { body, ...got } = await answered(await response);

@@ -3,18 +3,14 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { ChatOpenAI } from '@langchain/openai';
 import { Agent, OpenAIProvider, Runner } from '@openai/agents';
 import { generateText, streamText } from 'ai';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listen, type Served } from '../../support/serve.ts';
+import { describe, expect, it } from 'vitest';
+import { serveAll } from '../../support/serve.ts';
 import { all } from './agents.ts';
 
 // What clients make of a failed run is in docs/openai.md. The newest versions, of `npm run test:newest`, refuse half a text.
 const isNewest = process.env.NEWEST_CLIENTS !== undefined;
 
-let served: Served;
-beforeAll(async () => {
-  served = await listen(all, { docs: false, playground: false });
-});
-afterAll(() => served.app.close());
+const served = await serveAll(all, { docs: false, playground: false });
 
 const baseURL = (): string => `${served.url}/v1`;
 

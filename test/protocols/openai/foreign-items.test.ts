@@ -1,17 +1,10 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { generateText } from 'ai';
-import type OpenAI from 'openai';
 import type { ResponseInput } from 'openai/resources/responses/responses';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Served } from '../../support/serve.ts';
+import { describe, expect, it } from 'vitest';
 import { listenForClient } from './client.ts';
 
-let served: Served;
-let client: OpenAI;
-beforeAll(async () => {
-  ({ served, client } = await listenForClient());
-});
-afterAll(() => served.app.close());
+const { served, client } = await listenForClient();
 
 /** What an agent gets of an input. */
 async function mirrored(input: ResponseInput, more: object = {}) {
@@ -38,12 +31,7 @@ describe('items of other servers', () => {
         tool_name: 'web_search',
         tool_input: { action: { type: 'search', query: 'x', queries: [] } },
       },
-      {
-        kind: 'trajectory',
-        tool_name: 'grep',
-        tool_input: { input: 'needle' },
-        tool_output: { output: 'found' },
-      },
+      { kind: 'trajectory', tool_name: 'grep', tool_input: { input: 'needle' }, tool_output: { output: 'found' } },
       {
         kind: 'trajectory',
         tool_name: 'code_interpreter',

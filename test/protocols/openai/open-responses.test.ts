@@ -1,16 +1,11 @@
 import { createOpenResponses } from '@ai-sdk/open-responses';
 import { generateText, jsonSchema, type ModelMessage, streamText, tool } from 'ai';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listen, type Served } from '../../support/serve.ts';
+import { describe, expect, it } from 'vitest';
+import { serveAll } from '../../support/serve.ts';
 import { all } from './agents.ts';
 
-let served: Served;
-let provider: ReturnType<typeof createOpenResponses>;
-beforeAll(async () => {
-  served = await listen(all, { docs: false, playground: false });
-  provider = createOpenResponses({ name: 'rivulet', url: `${served.url}/v1/responses` });
-});
-afterAll(() => served.app.close());
+const served = await serveAll(all, { docs: false, playground: false });
+const provider = createOpenResponses({ name: 'rivulet', url: `${served.url}/v1/responses` });
 
 const inputSchema = jsonSchema<{ city: string }>({ type: 'object', properties: { city: { type: 'string' } } });
 

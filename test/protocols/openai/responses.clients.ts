@@ -2,18 +2,12 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { MessagePart } from '../../../src/index.ts';
-import type { Served } from '../../support/serve.ts';
 import { all } from './agents.ts';
 import { listenForClient } from './client.ts';
 
-let served: Served;
-let client: OpenAI;
-beforeAll(async () => {
-  ({ served, client } = await listenForClient());
-});
-afterAll(() => served.app.close());
+const { served, client } = await listenForClient();
 
 const list = async (stream: AsyncIterable<ResponseStreamEvent>): Promise<ResponseStreamEvent[]> => {
   const events: ResponseStreamEvent[] = [];
