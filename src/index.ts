@@ -73,6 +73,7 @@ export type {
   RunRow,
   RunStore,
   SharedColumn,
+  SharedValue,
   TargetsChanged,
   Watch,
   When,

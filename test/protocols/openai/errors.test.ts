@@ -43,11 +43,7 @@ describe('requests that are refused', () => {
       [respond({ input: undefined }), 400, { param: 'input' }],
       [respond({ input: [{ type: 'magic' }] }), 400, { type: 'invalid_request_error' }],
       [image({ image_url: {} }), 400, { param: 'input[0].content[0].image_url' }],
-      [
-        respond({ input: [] }),
-        400,
-        { message: 'input: expected array length to be greater or equal to 1.' },
-      ],
+      [respond({ input: [] }), 400, { message: 'input: expected array length to be greater or equal to 1.' }],
       [
         post('/v1/chat/completions', {
           model: 'echo',
