@@ -98,7 +98,7 @@ inPlayground('the guide', () => {
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('/');
     await expect.poll(() => boxOf(page).evaluate((box) => box === document.activeElement), soon).toBe(true);
-    await page.keyboard.type('escalate');
+    await page.keyboard.type('question');
     await resultsOf(page).nth(1).waitFor();
     await page.keyboard.press('ArrowDown');
     expect(await focused(page)).toBe(await resultsOf(page).first().textContent());
@@ -109,10 +109,10 @@ inPlayground('the guide', () => {
     expect(await boxOf(page).evaluate((box) => box === document.activeElement)).toBe(true);
     await page.keyboard.press('Escape');
     await resultsOf(page).first().waitFor({ state: 'hidden' });
-    expect(await boxOf(page).inputValue()).toBe('escalate');
+    expect(await boxOf(page).inputValue()).toBe('question');
     await page.keyboard.press('Escape');
     expect(await boxOf(page).inputValue()).toBe('');
-    await page.keyboard.type('escalate');
+    await page.keyboard.type('question');
     await resultsOf(page).first().waitFor();
     const href = await resultsOf(page)
       .first()

@@ -78,6 +78,10 @@ export class Invariants implements Audit, Watch {
     this.#checkRow(write, before);
     this.#checkWriter(node, write, kinds);
     if (write.from !== undefined || before === undefined) this.#taken.set(`${node} ${row.run_id}`, row.epoch);
+    // A node takes a run again whose lease has ended. The life of the run goes on under the new epoch.
+    for (const life of this.#lives)
+      if (life.run_id === row.run_id && life.node === node && this.#epochs.get(life) === write.from)
+        this.#epochs.set(life, row.epoch);
     if (before === undefined || row.epoch !== before.epoch || isFinal(row.status))
       this.#since.set(row.run_id, this.#clock.now);
     this.#checkTurn(write, before);
