@@ -129,7 +129,11 @@ const speaking = [
 
 function endsRuns(store: string): void {
   const open = (auth?: ServerOptions['auth']): Promise<Served> =>
-    serve([...speaking, echo, never], { store, auth, limits: { pollInterval: 10, sweepInterval: 10 } });
+    serve([...speaking, echo, never], {
+      store,
+      auth,
+      limits: { pollInterval: 10, sweepInterval: 10, requestTimeout: 60_000 },
+    });
   it.each(['speaks', 'goes-on', 'durable'])(
     'ends the run of the agent %s as failed, and no other run',
     async (name) => {

@@ -27,7 +27,7 @@ import { defineAgent, textOf } from 'rivulet';
 import { mcpTools } from 'rivulet/remote/mcp';
 import { catchError, concat, concatMap, defer, from, of, range, retry, throwError, timer } from 'rxjs';
 
-const tools = mcpTools('http://127.0.0.1:${port}/mcp', { allowNetworks: ['127.0.0.1'] });
+const tools = mcpTools('http://127.0.0.1:${port}/mcp', { allowNetworks: ['127.0.0.1'], delay: 50, retries: 12 });
 
 export default defineAgent({ name: 'worker', description: 'Calls a tool again and again.' }, (input, context) => {
   const [label, count, strict] = textOf(input).split(' ');
