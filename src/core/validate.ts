@@ -107,8 +107,8 @@ function matchesLiterals(variant: TObject, value: unknown): boolean {
   });
 }
 
-// A union fails with one error for all its variants. An object says which one it is by its literal fields; otherwise the
-// variant with the deepest error is probably the intended one, or that of texts or lists where the value is one.
+// A union fails with one error for all its variants. The literal fields of an object say which variant is meant. For a text
+// or a list, the variant of that type is meant. Otherwise it is probably the variant with the deepest error.
 function deepest(error: ValueError): ValueError {
   let best = error;
   const schemas: TSchema[] = KindGuard.IsUnion(error.schema) ? error.schema.anyOf : [];

@@ -18,7 +18,7 @@ export function runPlaceIds(prefix: string, separator: string) {
   };
 }
 
-/** The run that an id names: one that is no UUID is that of no run. @throws RivuletError `run_unknown` */
+/** The run that an id names. An id that is no UUID names no run. @throws RivuletError `run_unknown` */
 export function runIdIn(id: string): string {
   if (!isUuid(id)) throw fail('run_unknown', id.slice(0, 100));
   return id.toLowerCase();

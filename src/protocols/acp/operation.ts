@@ -36,7 +36,7 @@ export interface Operation<
   readonly query?: Query;
   readonly headers?: Headers;
   readonly body?: Body;
-  /** Schemas by status; the lowest status is that of the answer. */
+  /** Schemas by status. The answer has the lowest status. */
   readonly response: Readonly<Record<number, unknown>>;
   /** A text is JSON. */
   call(access: Access, input: Input<Params, Query, Headers, Body>): Promise<Answer>;
@@ -61,7 +61,7 @@ export const refusals = (...statuses: number[]) =>
 
 type Handler<Taken> = (input: Taken, reply: FastifyReply, own: Access) => Promise<unknown>;
 
-/** The answers that need more than what the operation returns. The whole request is that of the reply. */
+/** The answers that need more than what the operation returns. The reply has the whole request. */
 type Handlers<Operations> = {
   readonly [Name in keyof Operations]?: Operations[Name] extends { call(access: Access, input: infer Taken): unknown }
     ? Handler<Taken>
