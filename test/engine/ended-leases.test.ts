@@ -8,7 +8,7 @@ import { deferred } from '../support/deferred.ts';
 import { Hold } from '../support/hold.ts';
 import { deaf, nodes } from '../support/nodes.ts';
 import { ask, type Served } from '../support/serve.ts';
-import { give, has, holdCommits, taken } from '../support/takeovers.ts';
+import { give, has, holdCommits, never, taken } from '../support/takeovers.ts';
 import { turn, turns } from '../support/turn.ts';
 
 const completedIn = async (store: Store, run_id: string): Promise<void> => {
@@ -269,4 +269,43 @@ it('a node whose lease ends while it reads a run leaves the run to the node that
   work.letGo();
   await completedIn(store, run_id);
   expect(lives).toBe(1);
+});
+
+it('a node that takes a run over does no step whose result came after it had read the run', async () => {
+  const worked: number[] = [];
+  const look = new Hold();
+  let lives = 0;
+  const works = durable('works', async (_, context) => {
+    lives += 1;
+    const life = lives;
+    await context.step('look', async () => {
+      worked.push(life);
+      await look.come();
+      return 'all is well';
+    });
+    if (life === 1) await never();
+    return 'done';
+  });
+  const shared = nodes([works]);
+  const { node, queue, store } = shared;
+  const { b } = await leased(shared);
+  const { run_id } = await (await b.post('/runs', ask('works', 'go', { mode: 'async' }))).json();
+  await look.held();
+  const read = new Hold();
+  const { journal } = store;
+  store.journal = async (id) => {
+    store.journal = journal;
+    const found = await store.journal(id);
+    await read.come();
+    return found;
+  };
+  queue.next = 'c';
+  queue.expireLeases('b');
+  await node('c');
+  await read.held();
+  look.letGo();
+  while (!(await store.journal(run_id)).some((line) => line.includes('all is well'))) await turn();
+  read.letGo();
+  await completedIn(store, run_id);
+  expect(worked).toEqual([1]);
 });

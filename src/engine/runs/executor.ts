@@ -270,7 +270,8 @@ export class Executor {
 
 /**
  * Re-enters a stored run with a new epoch, which fences any earlier execution. When the execution is started, its agent
- * first replays the log and the journal. Ends a run whose first write the store can never take, and returns undefined.
+ * first replays the log and the journal. Ends a run whose first write the store can never take, and returns undefined. Hands
+ * the run back where its journal has grown before the fence.
  * @throws RivuletError `agent_unknown`, `log_removed`, `log_damaged`, `conflict`, `store_failed`, `store_unavailable`
  */
 async function recoverRun(services: RunServices, row: RunRow, change: Partial<RunRow>): Promise<Execution | undefined> {
@@ -292,6 +293,14 @@ async function recoverRun(services: RunServices, row: RunRow, change: Partial<Ru
     if (log.outcome !== 'rejected') throw error;
     await endStoredRun(services, row, fail('store_failed').toJSON());
     return undefined;
+  }
+  // The node before may have kept a result after the journal was read. Now it is fenced, and can add nothing any more.
+  if (dispatcher.shared && row.status !== 'created') {
+    const kept = await journalOf(store, row.run_id).catch(() => undefined);
+    if (kept?.length !== stored.recording.journal.length) {
+      await active.release(execution);
+      throw fail('conflict', row.run_id);
+    }
   }
   return execution;
 }
