@@ -47,6 +47,8 @@ export class Invariants implements Audit, Watch {
   /** Lives whose node has learnt that they are fenced, and the step in which it did. */
   readonly #fenced = new Map<Life, number>();
   readonly #disturbed = new Map<Owner, number>();
+  /** By run, the steps of which the journal has the end. */
+  readonly #done = new Set<string>();
   /** By run and effect, the key that it used first. */
   readonly #keys = new Map<string, string>();
   /** By run, the life that has undone something. */
@@ -84,6 +86,9 @@ export class Invariants implements Audit, Watch {
         this.#epochs.set(life, row.epoch);
     if (before === undefined || row.epoch !== before.epoch || isFinal(row.status))
       this.#since.set(row.run_id, this.#clock.now);
+    for (const line of write.journal ?? [])
+      for (const [, step] of line.matchAll(/"step":"([^"#]+)#\d+","done":true/g))
+        this.#done.add(`${row.run_id} ${step}`);
     this.#checkTurn(write, before);
     if (row.status === 'cancelled' && before?.status !== 'created') this.#checkStopped(node, row.run_id);
   }
@@ -203,6 +208,8 @@ export class Invariants implements Audit, Watch {
     // A node that was paused cannot know at once that it is fenced; the store refuses its writes.
     const isOwn = (this.#epochs.get(life) ?? 0) >= (this.#server.rows.get(life.run_id)?.epoch ?? 0);
     const step = `${life.run_id} ${tag.replace('rest of ', '')}`;
+    if (life.durable && isOwn && this.#done.has(step))
+      this.#ledger.violate('a durable step is done once', `${where}: its end is in the journal`);
     if (this.#isCalm && this.#worked.has(step))
       this.#ledger.violate('work is repeated only after a fault', `${where}: it has begun before`);
     this.#worked.add(step);

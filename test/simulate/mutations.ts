@@ -87,6 +87,22 @@ export const mutations: readonly Mutation[] = [
     noticed: ['no work begins after the end'],
   },
   {
+    name: 'a node that takes a run over goes on without the last line of its journal',
+    changes: [
+      {
+        file: 'src/engine/runs/executor.ts',
+        find: '    journalOf(store, run_id),\n    store.input(run_id),',
+        replace: '    journalOf(store, run_id).then((all) => all.slice(0, -1)),\n    store.input(run_id),',
+      },
+      {
+        file: 'src/engine/runs/executor.ts',
+        find: "if (dispatcher.shared && row.status !== 'created') {",
+        replace: 'if (executions === undefined) {',
+      },
+    ],
+    noticed: ['a durable step is done once'],
+  },
+  {
     name: 'work begins before what it uses is durable',
     changes: [
       {
