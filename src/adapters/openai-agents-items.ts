@@ -1,6 +1,7 @@
 import type { AgentInputItem } from '@openai/agents';
 import type { AgentOutput } from '../core/agent.ts';
 import type { CutOff } from '../core/cut-off.ts';
+import { parseDataUrl } from '../core/data-url.ts';
 import { isObject, parsed } from '../core/json.ts';
 import { citationFrom, endOfMessage, trajectory } from '../core/parts.ts';
 import { goOn } from '../core/said.ts';
@@ -177,9 +178,9 @@ function* hostedCall(item: Extract<AgentInputItem, { type: 'hosted_tool_call' }>
 
 /** An image by its address, or by its bytes in base64. */
 function imagePart(image: string): MessagePart {
-  const [, type = 'image/png', base64 = image] = /^data:([^;,]+);base64,(.*)$/s.exec(image) ?? [];
   if (/^https?:/.test(image)) return { content_type: 'image/*', content_url: image };
-  return { content_type: type, content_encoding: 'base64', content: base64 };
+  const { mediaType = 'image/png', content = image } = parseDataUrl(image) ?? {};
+  return { content_type: mediaType, content_encoding: 'base64', content };
 }
 
 /** `from`: where the text of the annotation begins in the message. */

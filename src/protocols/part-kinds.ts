@@ -1,3 +1,4 @@
+import { parseDataUrl } from '../core/data-url.ts';
 import { isObject } from '../core/json.ts';
 import { isProse } from '../core/media-types.ts';
 import { textOf } from '../core/parts.ts';
@@ -18,10 +19,20 @@ export type PartKind =
   /** A call of a tool that the server has run, with its result. */
   | { readonly kind: 'tool'; readonly name: string; readonly call: TrajectoryMetadata }
   | { readonly kind: 'reasoning'; readonly text: string }
-  /** Bytes, an image, a page elsewhere or an artifact. A `data:` URL has the content. */
-  | { readonly kind: 'file'; readonly url: string; readonly mediaType: string; readonly name: string | undefined }
+  /** Bytes, an image, a page elsewhere or an artifact. */
+  | FilePart
   /** JSON and other data for programs. */
   | { readonly kind: 'data'; readonly part: MessagePart };
+
+export interface FilePart {
+  readonly kind: 'file';
+  /** A `data:` URL where the part has the content. */
+  readonly url: string;
+  /** The content; undefined where it is elsewhere. */
+  readonly base64: string | undefined;
+  readonly mediaType: string;
+  readonly name: string | undefined;
+}
 
 export function kindOf(part: MessagePart): PartKind {
   const { metadata, content, content_url, content_type = 'text/plain', content_encoding } = part;
@@ -34,13 +45,17 @@ export function kindOf(part: MessagePart): PartKind {
       : { kind: 'tool', name: tool_name, call: metadata };
   }
   if (metadata?.kind === 'citation') return { kind: 'citation', text: textOf(part), citation: metadata };
-  if (content_url !== undefined) return { kind: 'file', url: content_url, mediaType: content_type, name };
+  if (content_url !== undefined) {
+    const data = parseDataUrl(content_url);
+    const base64 = data?.isBase64 ? data.content : undefined;
+    return { kind: 'file', url: content_url, base64, mediaType: data?.mediaType || content_type, name };
+  }
   if (isProse(part)) return { kind: 'text', text: textOf(part) };
   if (content_encoding !== 'base64' && name === undefined && !content_type.startsWith('image/')) {
     return { kind: 'data', part };
   }
-  const base64 = content_encoding === 'base64' ? content : Buffer.from(content ?? '').toString('base64');
-  return { kind: 'file', url: `data:${content_type};base64,${base64 ?? ''}`, mediaType: content_type, name };
+  const base64 = content_encoding === 'base64' ? (content ?? '') : Buffer.from(content ?? '').toString('base64');
+  return { kind: 'file', url: `data:${content_type};base64,${base64}`, base64, mediaType: content_type, name };
 }
 
 /** The schema of a reply that is a yes or a no. */

@@ -1,4 +1,5 @@
 import { isInterrupted } from '../../core/cut-off.ts';
+import { parseDataUrl, partOfDataUrl } from '../../core/data-url.ts';
 import { isObject } from '../../core/json.ts';
 import type { AgentRequest } from '../../core/request.ts';
 import { FinishReason, type MessageInput, type MessagePart } from '../../schema/message.ts';
@@ -9,13 +10,14 @@ import { isSaid, type Part, type RunAgentInput, type Said, type Source } from '.
 
 /**
  * The messages as the agent's input, without interrupted ones, which the next messages say anew. A tool's call and its result
- * are one part of the message that has the call.
+ * are one part of the message that has the call. @throws RivuletError `validation_failed`
  */
 export function inputOf(agent: string, messages: RunAgentInput['messages']): MessageInput[] {
   const calls = new Map<string, Call>();
-  return messages.filter(isSaid).flatMap((message) => {
+  return messages.flatMap((message, index) => {
+    if (!isSaid(message)) return [];
     const mark = markOf(message);
-    const parts = isInterrupted(mark) ? [] : partsOf(message, calls);
+    const parts = isInterrupted(mark) ? [] : partsOf(message, calls, `messages[${index}].content`);
     return parts.length === 0 ? [] : [{ role: message.role === 'user' ? 'user' : `agent/${agent}`, parts, ...mark }];
   });
 }
@@ -53,12 +55,12 @@ export function requestOf(input: RunAgentInput): AgentRequest {
 /** The part of a tool's call, until its result is known. */
 type Call = MessagePart & { metadata: { kind: 'trajectory'; tool_output?: Record<string, unknown> } };
 
-function partsOf(message: Said, calls: Map<string, Call>): MessagePart[] {
+function partsOf(message: Said, calls: Map<string, Call>, path: string): MessagePart[] {
   switch (message.role) {
     case 'user':
-      return contentOf(message);
+      return contentOf(message, path);
     case 'assistant':
-      return [...contentOf(message), ...(message.toolCalls ?? []).map((call) => callOf(call, calls))];
+      return [...contentOf(message, path), ...(message.toolCalls ?? []).map((call) => callOf(call, calls))];
     case 'reasoning':
       return [{ metadata: { kind: 'trajectory', message: textIn(message) } }];
     case 'tool':
@@ -89,9 +91,9 @@ function resultOf(message: Said, calls: Map<string, Call>): MessagePart[] {
   return [];
 }
 
-function contentOf({ content = '' }: Said): MessagePart[] {
+function contentOf({ content = '' }: Said, path: string): MessagePart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ content_type: 'text/plain', content }];
-  return content.flatMap(partOf);
+  return content.flatMap((part, index) => partOf(part, `${path}[${index}]`));
 }
 
 /** The text of a message. */
@@ -101,20 +103,20 @@ export const textIn = (message: Said): string =>
 const types: Record<string, string> = { image: 'image/*', audio: 'audio/*', video: 'video/*' };
 
 /** Parts whose bytes are with the provider of a model are left out, as the protocol asks of a peer that cannot read them. */
-function partOf({ type, text, source, mimeType, data, url, filename }: Part): MessagePart[] {
+function partOf({ type, text, source, mimeType, data, url, filename }: Part, path: string): MessagePart[] {
   const name = filename === undefined ? {} : { name: filename };
   if (type === 'text') return [{ content_type: 'text/plain', content: text ?? '' }];
-  if (source !== undefined) return mediaOf(source, types[type]).map((part) => ({ ...part, ...name }));
+  if (source !== undefined) return mediaOf(source, types[type], path).map((part) => ({ ...part, ...name }));
   if (data !== undefined) return [{ ...bytes(data, mimeType), ...name }];
-  return url === undefined ? [] : mediaOf({ type: 'url', value: url, ...(mimeType && { mimeType }) }, undefined);
+  return url === undefined ? [] : mediaOf({ type: 'url', value: url, ...(mimeType && { mimeType }) }, undefined, path);
 }
 
-function mediaOf(source: Source, type = 'application/octet-stream'): MessagePart[] {
+function mediaOf(source: Source, type = 'application/octet-stream', path: string): MessagePart[] {
   if (source.type === 'file') return [];
   if (source.type === 'data') return [bytes(source.value, source.mimeType ?? type)];
-  const inline = /^data:([^;,]*)[^,]*;base64,/.exec(source.value.slice(0, 300));
-  if (inline !== null) return [bytes(source.value.slice(inline[0].length), source.mimeType ?? (inline[1] || type))];
-  return [{ content_type: source.mimeType ?? type, content_url: source.value }];
+  const data = parseDataUrl(source.value);
+  if (data === undefined) return [{ content_type: source.mimeType ?? type, content_url: source.value }];
+  return [{ ...partOfDataUrl(data, path), content_type: source.mimeType ?? (data.mediaType || type) }];
 }
 
 const bytes = (content: string, content_type = 'application/octet-stream'): MessagePart => ({

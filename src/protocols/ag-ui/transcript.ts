@@ -233,16 +233,14 @@ function clientMessage({ role, parts }: Message, index: number, modern: boolean)
 function inputPart(part: MessagePart, modern: boolean): object {
   const known = kindOf(part);
   if (known.kind !== 'file') return { type: 'text', text: known.kind === 'text' ? known.text : (part.content ?? '') };
-  const { url, mediaType: mimeType, name } = known;
+  const { url, base64, mediaType: mimeType, name } = known;
   const named = name !== undefined && { filename: name };
-  const data = /^data:[^,]*;base64,/.exec(url)?.[0];
-  const value = data === undefined ? url : url.slice(data.length);
-  if (!modern) return { type: 'binary', mimeType, ...(data === undefined ? { url } : { data: value }), ...named };
+  if (!modern) return { type: 'binary', mimeType, ...(base64 === undefined ? { url } : { data: base64 }), ...named };
   const [kind = ''] = mimeType.split('/', 1);
   const type = ['image', 'audio', 'video'].includes(kind) ? kind : 'document';
   return {
     type,
-    source: { type: data === undefined ? 'url' : 'data', value, mimeType },
+    source: { type: base64 === undefined ? 'url' : 'data', value: base64 ?? url, mimeType },
     ...(named && { metadata: named }),
   };
 }

@@ -1,7 +1,7 @@
+import { parseDataUrl, partOfDataUrl } from '../../core/data-url.ts';
 import { fail } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { isProse } from '../../core/media-types.ts';
-import { isBase64 } from '../../core/messages.ts';
 import type { Message, MessagePart } from '../../schema/message.ts';
 import { jsonIn } from '../part-kinds.ts';
 
@@ -35,33 +35,18 @@ function textIn(part: UIPart, name: string, where: string): string {
   return text;
 }
 
-const dataUrl = /^data:([^,;]*)((?:;[^,;]*)*),/i;
-
 /** @throws RivuletError `validation_failed` */
 function filePart(part: UIPart, where: string): MessagePart {
   const url = textIn(part, 'url', where);
   const { filename, mediaType } = part;
   const name = typeof filename === 'string' && filename !== '' ? { name: filename } : {};
-  const [head, type, parameters] = dataUrl.exec(url.slice(0, 1_000)) ?? [];
-  const given = typeof mediaType === 'string' && mediaType !== '' ? mediaType : type;
-  const content_type = given === undefined || given === '' ? 'application/octet-stream' : given;
-  if (head === undefined) {
-    if (!/^https?:\/\//i.test(url)) {
-      throw fail('validation_failed', `${where}.url`, 'expected a URL of http, https or data');
-    }
-    return { ...name, content_type, content_url: url };
+  const given = typeof mediaType === 'string' && mediaType !== '' ? { content_type: mediaType } : {};
+  const data = parseDataUrl(url);
+  if (data !== undefined) return { ...name, ...partOfDataUrl(data, `${where}.url`), ...given };
+  if (!/^https?:\/\//i.test(url)) {
+    throw fail('validation_failed', `${where}.url`, 'expected a URL of http, https or data');
   }
-  const content = url.slice(head.length);
-  if (/;base64$/i.test(parameters ?? '')) {
-    if (!isBase64(content))
-      throw fail('validation_failed', `${where}.url`, 'expected a data URL whose content is base64');
-    return { ...name, content_type, content_encoding: 'base64', content };
-  }
-  try {
-    return { ...name, content_type, content: decodeURIComponent(content) };
-  } catch {
-    throw fail('validation_failed', `${where}.url`, 'expected a data URL whose text is percent-encoded');
-  }
+  return { ...name, content_type: 'application/octet-stream', ...given, content_url: url };
 }
 
 /** What a user has said, as the parts of a UI message: the inverse of `partsOf`. */

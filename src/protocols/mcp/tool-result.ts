@@ -6,13 +6,12 @@ import { checkAgainst } from '../../engine/agents/json-schema.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
-import { jsonIn, kindOf, type PartKind } from '../part-kinds.ts';
+import { type FilePart, jsonIn, kindOf, type PartKind } from '../part-kinds.ts';
 import { cancelledText, errorOf } from '../replies.ts';
 
 // The result of a call: the whole output of its run.
 
 type Schema = Readonly<Record<string, unknown>>;
-type File = Extract<PartKind, { kind: 'file' }>;
 
 /** A result that tells of a failure: the model reads it, and may call the tool in another way. */
 export const failedResult = (text: string, run_id: string): object => ({
@@ -122,8 +121,7 @@ class Output {
     if (isObject(value)) this.data = value;
   }
 
-  #file({ url, mediaType, name }: File): object {
-    const [, base64] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? [];
+  #file({ url, base64, mediaType, name }: FilePart): object {
     const [mimeType = mediaType] = mediaType.split(';', 1);
     if (base64 === undefined) return { type: 'resource_link', uri: url, name: name ?? url, mimeType };
     if (/^image\//i.test(mimeType)) return { type: 'image', data: base64, mimeType };

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import mime from 'mime/lite';
+import { parseDataUrl, partOfDataUrl } from '../../core/data-url.ts';
 import { fail } from '../../core/errors.ts';
 import { isBase64 } from '../../core/messages.ts';
 import type { MessagePart } from '../../schema/message.ts';
@@ -33,8 +34,6 @@ type Content = Static<typeof Content>;
 /** The content of a message: a text, or parts. */
 export const Contents = Type.Union([Type.String(), Type.Array(Content, { maxItems: 1_000 })]);
 export type Contents = Static<typeof Contents>;
-
-const dataUrl = /^data:([^;,]{1,200})(?:;[^;,]{1,100})*?;base64,/;
 
 /** Content as parts; `path` names it in errors. @throws RivuletError `validation_failed` */
 export function partsOf(contents: Contents, path: string): MessagePart[] {
@@ -97,12 +96,12 @@ function fileOf({ file_data, file_url, filename }: FileFields, path: string): Me
 /** A file that a URL has or names. Files that were uploaded to another server are not here. */
 function fileAt(url: string | undefined, path: string, field: string, otherwise: string): MessagePart {
   if (url === undefined) throw fail('validation_failed', path, `expected ${field}; this server keeps no files by id`);
-  const [head, content_type] = dataUrl.exec(url.slice(0, 1_000)) ?? [];
-  if (head !== undefined && content_type !== undefined) {
-    return bytes(url.slice(head.length), content_type, `${path}.${field}`);
+  const data = parseDataUrl(url);
+  if (data !== undefined) {
+    return { ...partOfDataUrl(data, `${path}.${field}`), content_type: data.mediaType || otherwise };
   }
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw fail('validation_failed', `${path}.${field}`, 'expected an http or https URL, or a data: URL in base64');
+    throw fail('validation_failed', `${path}.${field}`, 'expected a URL of http, https or data');
   }
   return { content_type: mime.getType(new URL(url).pathname) ?? otherwise, content_url: url };
 }

@@ -2,7 +2,7 @@ import { questionText } from '../../core/parts.ts';
 import type { OpenCall, ToolResult } from '../../core/tool-calls.ts';
 import type { CitationMetadata } from '../../schema/message.ts';
 import type { AwaitRequest } from '../../schema/run.ts';
-import type { PartKind } from '../part-kinds.ts';
+import type { FilePart } from '../part-kinds.ts';
 
 // The items of a response's output, as JSON.
 
@@ -45,16 +45,16 @@ const addressOf = (url: string): string =>
 const hex = (char: string): string => `%${char.charCodeAt(0).toString(16)}`;
 
 /** A file as a link, where the protocol has no other place for it; an image is shown. */
-export function linkTo({ url, mediaType, name }: Extract<PartKind, { kind: 'file' }>): string {
+export function linkTo({ url, mediaType, name }: FilePart): string {
   const shown =
-    (name ?? (/^data:/.test(url) ? mediaType : (url.split(/[?#]/, 1)[0]?.split('/').at(-1) ?? ''))) || 'file';
+    (name ?? (/^data:/i.test(url) ? mediaType : (url.split(/[?#]/, 1)[0]?.split('/').at(-1) ?? ''))) || 'file';
   const text = shown.replace(/[[\]\\]/g, '\\$&').replace(/\s/g, ' ');
   return `\n\n${mediaType.startsWith('image/') ? '!' : ''}[${text}](${addressOf(url)})\n\n`;
 }
 
 /** The bytes of an image in base64; undefined for other files. */
-export const imageBytes = ({ url }: Extract<PartKind, { kind: 'file' }>): string | undefined =>
-  /^data:image\/[\w.+-]+;base64,/.test(url) ? url.slice(url.indexOf(',') + 1) : undefined;
+export const imageBytes = ({ mediaType, base64 }: FilePart): string | undefined =>
+  /^image\//i.test(mediaType) ? base64 : undefined;
 
 /** An item that comes whole: how it begins, its frames in between, and the whole. All but the whole are events of the API. */
 export interface WholeItem {

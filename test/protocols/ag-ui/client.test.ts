@@ -98,6 +98,7 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
         ...user([
           { type: 'text', text: 'And this?' },
           { type: 'image', source: { type: 'data', value: 'aGk=', mimeType: 'image/png' } },
+          { type: 'document', source: { type: 'url', value: 'data:text/csv,a%2Cb' } },
         ]),
         id: 'u2',
       },
@@ -132,7 +133,14 @@ describe.each(generations)('the official client %s', (_, make, modern) => {
           { metadata: { tool_name: 'clock', tool_input: { zone: 'UTC' }, tool_output: { result: '12:00' } } },
         ],
       },
-      { role: 'user', parts: [{ content: 'And this?' }, { content_type: 'image/png', content: 'aGk=' }] },
+      {
+        role: 'user',
+        parts: [
+          { content: 'And this?' },
+          { content_type: 'image/png', content: 'aGk=' },
+          { content_type: 'text/csv', content: 'a,b' },
+        ],
+      },
     ]);
   });
 

@@ -21,12 +21,15 @@ describe('a request that is refused', () => {
   const read = (cursor: string) => served.get(`/ag-ui/ask/runs/${run_id}`, { 'last-event-id': cursor });
   const text = { method: 'POST', body: '<a/>', headers: { 'content-type': 'text/xml' } };
   const unknownRole = [{ id: '1', role: 'boss', content: '' }];
+  const source = { type: 'url', value: 'data:image/png;base64,@@' };
+  const withFile = { id: 'u1', role: 'user', content: [{ type: 'image', source }] };
   const refusals: [what: string, send: () => Promise<Response>, status: number, code: string][] = [
     ['an unknown agent', () => served.post('/ag-ui/unknown', body()), 404, 'agent_unknown'],
     ['an agent name that is none', () => served.post('/ag-ui/%20', body()), 404, 'agent_unknown'],
     ['no body', () => served.post('/ag-ui/echo'), 400, 'body_not_json'],
     ['no messages', () => served.post('/ag-ui/echo', { threadId: 't', runId: 'r' }), 422, 'validation_failed'],
     ['an unknown role', () => ask({ messages: unknownRole }), 422, 'validation_failed'],
+    ['a data URL that is none', () => ask({ messages: [withFile] }), 422, 'validation_failed'],
     ['an interrupt that is none', () => reply('x'), 422, 'validation_failed'],
     ['an answer to another event', () => reply(`${run_id}.2`), 409, 'not_awaiting'],
     ['giving up a question that is none', () => reply(`${run_id}.4`, 'cancelled'), 409, 'not_awaiting'],

@@ -187,6 +187,7 @@ describe('Chat Completions, with the official client', () => {
             { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
             { type: 'input_audio', input_audio: { data: 'aGk=', format: 'mp3' } },
             { type: 'file', file: { file_data: 'data:application/pdf;base64,aGk=', filename: 'a.pdf' } },
+            { type: 'file', file: { file_data: 'data:text/csv,a%2Cb', filename: 'a.csv' } },
           ],
         },
       ],
@@ -220,6 +221,7 @@ describe('Chat Completions, with the official client', () => {
           { content_type: 'image/png', content_url: 'https://example.com/a.png' },
           { content_type: 'audio/mpeg', content_encoding: 'base64', content: 'aGk=' },
           { name: 'a.pdf', content_type: 'application/pdf', content_encoding: 'base64', content: 'aGk=' },
+          { name: 'a.csv', content_type: 'text/csv', content: 'a,b' },
         ],
       },
     ]);

@@ -53,7 +53,10 @@ describe('requests that are refused', () => {
           ],
         }),
         400,
-        { param: 'messages[1].content[0].image_url', message: 'messages[1].content[0].image_url: expected base64.' },
+        {
+          param: 'messages[1].content[0].image_url',
+          message: 'messages[1].content[0].image_url: expected a data URL whose content is base64.',
+        },
       ],
       [
         respond({ input: [{ role: 'system', content: '' }] }),
