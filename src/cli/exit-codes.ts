@@ -1,3 +1,5 @@
+import { messageOf } from '../core/json.ts';
+
 /** Exit codes of the process, for scripts; `docs/cli.md` lists the same. */
 export const exit = {
   completed: 0,
@@ -29,3 +31,13 @@ export const exitCodesHelp = [
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
+
+const fileProblems: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'is a folder; give a file',
+  EACCES: 'may not be read by this user',
+};
+
+/** Why a file that an option names cannot be read. */
+export const fileProblem = (error: unknown): string => fileProblems[Object(error).code] ?? messageOf(error);

@@ -76,7 +76,8 @@ it.each([
   expect(printed).toEqual([]);
 });
 
-it('refuses a scope with a space, and a time that is none', async () => {
+it('refuses a scope with a space, a time that is none, and one that is over', async () => {
   await expect(newKey({ ...options, scope: ['runs: read'] })).rejects.toThrow(/scopes\[0\]: expected a scope/);
-  await expect(newKey({ ...options, expires: 'soon' })).rejects.toThrow(/expires_at: expected a time/);
+  await expect(newKey({ ...options, expires: 'soon' })).rejects.toThrow('--expires: expected a date or time to come');
+  await expect(newKey({ ...options, expires: '2020-01-01' })).rejects.toThrow('got "2020-01-01"');
 });

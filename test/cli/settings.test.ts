@@ -111,7 +111,7 @@ describe('settings', () => {
       'rivulet.yaml:1:9 limits: expected object',
     );
     expect(await mistakes([], { file: fileOf('# nothing\n') })).toBe('');
-    expect(await mistakes([], { file: join(folder, 'missing.yaml') })).toContain('missing.yaml: cannot be read');
+    expect(await mistakes([], { file: join(folder, 'missing.yaml') })).toContain('missing.yaml: there is no such file');
   });
 
   it('report a name that is no owner', async () => {
@@ -152,7 +152,9 @@ describe('settings', () => {
     expect(await mistakes([], { env: both })).toBe(
       'RIVULET_STORE and RIVULET_STORE_FILE are both set; remove one of them',
     );
-    expect(await mistakes([], { env: { RIVULET_STORE_FILE: '/missing' } })).toContain('/missing cannot be read');
+    expect(await mistakes([], { env: { RIVULET_STORE_FILE: '/missing' } })).toContain(
+      '/missing: there is no such file',
+    );
   });
 
   it('print nothing of a file that a variable names by mistake', async () => {

@@ -4,6 +4,7 @@ import { messageOf } from '../../core/json.ts';
 import { makeApiKey } from '../../http/auth/api-key.ts';
 import { parseKeyFile } from '../../http/auth/key-file.ts';
 import { checkKeyRecords, type KeyRecord, recordOf, userScopes } from '../../http/auth/key-records.ts';
+import { utcOf } from '../../schema/formats.ts';
 import { exit, UsageError } from '../exit-codes.ts';
 import { terminal } from '../terminal/terminal.ts';
 
@@ -28,7 +29,7 @@ export async function newKey({ principal, scope, tenant, agent, expires, note, f
     ...recordOf(key, { principal, scopes: scope.length > 0 ? scope : userScopes }),
     tenant,
     ...(agent.length > 0 && { agents: [...agent] }),
-    ...(expires !== undefined && { expires_at: timeOf(expires) }),
+    ...(expires !== undefined && { expires_at: expiryOf(expires) }),
     note,
   };
   const text = stringify(valid(() => checkKeyRecords([record])));
@@ -42,7 +43,13 @@ export async function newKey({ principal, scope, tenant, agent, expires, note, f
 }
 
 /** A date stands for its beginning in UTC. */
-const timeOf = (text: string): string => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+function expiryOf(text: string): string {
+  const time = utcOf(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  if (time === undefined || Date.parse(time) <= Date.now()) {
+    throw new UsageError(`--expires: expected a date or time to come, such as 2099-01-31, got ${JSON.stringify(text)}`);
+  }
+  return time;
+}
 
 /** Only the user may read and write a new file. */
 function append(file: string, text: string): void {

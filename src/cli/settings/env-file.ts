@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs, parseEnv } from 'node:util';
-import { UsageError } from '../exit-codes.ts';
+import { fileProblem, UsageError } from '../exit-codes.ts';
 
 /** Read from the folder in which the program is started, where no option names another file. */
 const usualName = '.env';
@@ -46,9 +46,8 @@ export class EnvFile {
     try {
       return readFileSync(this.path, 'utf8');
     } catch (error) {
-      const { code = '', message } = error instanceof Error ? Object.assign(error) : { message: String(error) };
-      if (this.#isOptional && ['ENOENT', 'EISDIR'].includes(code)) return '';
-      throw new UsageError(`${this.name}: the variables cannot be read: ${message}`);
+      if (this.#isOptional && ['ENOENT', 'EISDIR'].includes(Object(error).code)) return '';
+      throw new UsageError(`${this.name}: ${fileProblem(error)}`);
     }
   }
 }

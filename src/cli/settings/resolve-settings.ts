@@ -4,7 +4,7 @@ import { Value } from '@sinclair/typebox/value';
 import { type Command, Option } from 'commander';
 import { isObject, messageOf } from '../../core/json.ts';
 import { compile, type Problem, problemsOf } from '../../core/validate.ts';
-import { UsageError } from '../exit-codes.ts';
+import { fileProblem, UsageError } from '../exit-codes.ts';
 import { suggestion } from '../terminal/format.ts';
 import { authOptions } from './consequences.ts';
 import { variableName } from './env-file.ts';
@@ -146,7 +146,7 @@ function fromVariable(
   try {
     return [`${name}_FILE`, readFileSync(path, 'utf8').replace(/\r?\n$/, '')];
   } catch (error) {
-    problems.push(`${name}_FILE: ${path} cannot be read: ${messageOf(error)}`);
+    problems.push(`${name}_FILE: ${path}: ${fileProblem(error)}`);
     return undefined;
   }
 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
-import { isObject, messageOf } from '../../core/json.ts';
-import { UsageError } from '../exit-codes.ts';
+import { isObject } from '../../core/json.ts';
+import { fileProblem, UsageError } from '../exit-codes.ts';
 
 /** A configuration file that was read. Its values are not checked yet. */
 export interface SettingsFile {
@@ -37,7 +37,7 @@ export async function readSettingsFile(named: string | undefined): Promise<Setti
     return isCode ? await readModule(name) : await readYaml(name);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`${name}: cannot be read: ${messageOf(error)}`);
+    throw new UsageError(`${name}: ${fileProblem(error)}`);
   }
 }
 

@@ -6,7 +6,7 @@ import { text as textIn } from 'node:stream/consumers';
 import mime from 'mime';
 import type { PartInput } from '../../client/input.ts';
 import { artifact } from '../../core/parts.ts';
-import { UsageError } from '../exit-codes.ts';
+import { fileProblem, UsageError } from '../exit-codes.ts';
 
 /** The text of an argument; `-` stands for the content of stdin. */
 export const textOrStdin = async (text: string): Promise<string> => (text === '-' ? textIn(process.stdin) : text);
@@ -22,17 +22,9 @@ export async function readInput(text: string | undefined, files: readonly string
   return text === undefined ? parts : [await textOrStdin(text), ...parts];
 }
 
-/** What is wrong with a path, by the code of the error. */
-const problems: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'there is no such file',
-  EISDIR: 'is a folder; give a file',
-  EACCES: 'may not be read by this user',
-};
-
 async function filePart(path: string): Promise<PartInput> {
-  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${path}: ${problems[error.code ?? ''] ?? error.message}`);
+  const bytes = await readFile(path).catch((error) => {
+    throw new UsageError(`${path}: ${fileProblem(error)}`);
   });
   return artifact(basename(path), bytes, mime.getType(path) ?? undefined);
 }
