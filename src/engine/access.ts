@@ -118,20 +118,20 @@ export class Access {
 
   /** Checks that the principal may read a run. Returns the name of its agent. @throws RivuletError `run_unknown`, `log_removed` */
   check(run_id: string): Promise<string> {
-    return this.#services.active.check(run_id, this.#sees);
+    return this.#services.lookup.check(run_id, this.#sees);
   }
 
   /** The Run as JSON. @throws RivuletError `run_unknown`, `log_removed` */
   run(run_id: string): Promise<string> {
-    return this.#budget.read(() => this.#within(run_id, () => this.#services.active.json(run_id)));
+    return this.#budget.read(() => this.#within(run_id, () => this.#services.lookup.json(run_id)));
   }
 
   /** The Run with its input, as JSON. @throws as `run` */
   details(run_id: string): Promise<string> {
-    const { active } = this.#services;
+    const { lookup } = this.#services;
     return this.#budget.read(() =>
       this.#within(run_id, async () => {
-        const run = await active.json(run_id);
+        const run = await lookup.json(run_id);
         return `{"input":${JSON.stringify(messagesOf(await this.#inputOf(run_id)))},${run.slice(1)}`;
       }),
     );
@@ -164,7 +164,7 @@ export class Access {
 
   /** The Run as JSON, as of the event with which it began to await. @throws as `run` */
   runAt(run_id: string, event_id: number): Promise<string> {
-    return this.#budget.read(() => this.#within(run_id, () => this.#services.active.jsonAt(run_id, event_id)));
+    return this.#budget.read(() => this.#within(run_id, () => this.#services.lookup.jsonAt(run_id, event_id)));
   }
 
   /** A page of the principal's runs; `admin` gets those of all owners, or of the one that the filter names. */
@@ -210,16 +210,16 @@ export class Access {
    */
   async stream(run_id: string, options: AccessCursorOptions = {}): Promise<RunStream> {
     await this.#budget.turn();
-    const { active } = this.#services;
+    const { lookup } = this.#services;
     return this.#within(run_id, async () => {
-      const source = await active.find(run_id, options.seen ?? options.after);
-      return new RunStream(() => active.cursor(source, this.#counting(options)));
+      const source = await lookup.find(run_id, options.seen ?? options.after);
+      return new RunStream(() => lookup.cursor(source, this.#counting(options)));
     });
   }
 
   /** A cursor on the run stream; the caller closes it. @throws as `stream` */
   openCursor(run_id: string, options: AccessCursorOptions = {}): Promise<Cursor> {
-    return this.#within(run_id, () => this.#services.active.openCursor(run_id, this.#counting(options)));
+    return this.#within(run_id, () => this.#services.lookup.openCursor(run_id, this.#counting(options)));
   }
 
   /** Counts a text that the caller keeps. Returns the text. @throws RivuletError `read_too_large`, `too_many_own_reads`, `too_busy` */

@@ -23,6 +23,7 @@ import { EngineCounts } from './runs/counts.ts';
 import { Idempotency } from './runs/idempotency.ts';
 import { Offers } from './runs/offers.ts';
 import { Retention } from './runs/retention.ts';
+import { RunLookup } from './runs/run-lookup.ts';
 import type { RunServices } from './runs/run-services.ts';
 import { SessionQueue } from './runs/session-queue.ts';
 import { type FetchResource, Sessions } from './sessions.ts';
@@ -84,7 +85,8 @@ export function servicesOf(options: EngineOptions): Services {
   });
   const followed = new Followed();
   const { shared } = dispatcher;
-  const active = new ActiveRuns(store, commits, { limits, shared, followed });
+  const active = new ActiveRuns(store, commits, { limits, shared });
+  const lookup = new RunLookup(store, active, { runTtl: limits.runTtl, followed });
   const events = new EventEmitter<EngineEvents>();
   const counts = new EngineCounts(commits, active, (name) => registry.find(name) !== undefined);
   const changes = new RunChanges(store, { limits, shared, followed, now: () => now(), onFailure });
@@ -128,6 +130,7 @@ export function servicesOf(options: EngineOptions): Services {
     dispatcher,
     executions,
     active,
+    lookup,
     offers,
     queue,
     idempotency,

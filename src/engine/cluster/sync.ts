@@ -61,10 +61,10 @@ export class Sync {
   }
 
   #onNotifications(notifications: readonly RunNotification[] | undefined): void {
-    const { store, active, dispatcher, queue, changes } = this.#services;
+    const { store, active, lookup, dispatcher, queue, changes } = this.#services;
     changes.onNotifications(notifications);
     if (notifications === undefined) {
-      active.notifyAll();
+      lookup.notifyAll();
       queue.onMissedNotifications();
       dispatcher.onWaiting();
     }
@@ -83,8 +83,8 @@ export class Sync {
    * Checks the runs that appended nothing since the last poll: this node may have lost them, or have missed a reply.
    */
   async #poll(): Promise<void> {
-    const { store, active } = this.#services;
-    active.notifyAll();
+    const { store, active, lookup } = this.#services;
+    lookup.notifyAll();
     const seen = new Map<string, number>();
     const idle: string[] = [];
     for (const { log } of active.all()) {

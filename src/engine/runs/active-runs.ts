@@ -1,24 +1,17 @@
 import { EventEmitter } from 'eventemitter3';
 import { BoxedMap } from '../../core/collections.ts';
-import { fail, type RivuletError } from '../../core/errors.ts';
+import { fail } from '../../core/errors.ts';
 import type { RunNotification, RunRow } from '../../core/ports/run-store.ts';
 import type { Store } from '../../core/ports/store.ts';
 import { isFinal } from '../../core/run-state.ts';
 import { within } from '../../core/timing.ts';
 import type { RunStatus } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
-import { madeAt } from '../ids.ts';
 import type { Limits } from '../limits.ts';
 import { checkpointOf } from '../log/checkpoint.ts';
-import { Cursor, type CursorOptions } from '../log/cursor.ts';
 import type { GroupCommits } from '../log/group-commits.ts';
-import { PageCache } from '../log/page-cache.ts';
 import type { RunLog } from '../log/run-log.ts';
-import { type RunFinder, type Source, storedSource } from '../log/source.ts';
-import { foldStored, parkedOf } from '../log/stored-run.ts';
-import type { Followed } from '../store/followed.ts';
 import { orUnavailable } from '../store/store-calls.ts';
-import type { RunTest } from '../store/visible-runs.ts';
 
 /** What is known of a write; `changed` only of a notification. */
 type Written = Pick<RunNotification, 'run_id' | 'epoch' | 'last'> & Partial<Pick<RunNotification, 'changed'>>;
@@ -27,8 +20,6 @@ export interface ActiveRunsOptions {
   readonly limits: Limits;
   /** Whether other processes execute runs of the same store. */
   readonly shared: boolean;
-  /** What this node follows, to hear of other nodes' writes. */
-  readonly followed: Followed;
 }
 
 export interface ActiveRunsEvents {
@@ -44,26 +35,26 @@ export interface ActiveRunsEvents {
   failed: [RunLog];
   /** Another process has ended a run while it was executed here. */
   endedElsewhere: [Execution];
+  /** A run has come to this process or has left it, or another process has written to it: its readers have to find it again. */
+  moved: [run_id: string];
+  /** The process stops: who waits for a run of another process waits no longer. */
+  stopping: [];
 }
 
-/** The runs that this process executes. Readers find all other runs of the store through it as well. */
-export class ActiveRuns implements RunFinder {
+/** The runs that this process executes. */
+export class ActiveRuns {
   readonly #store: Store;
   readonly #commits: GroupCommits;
   readonly #options: ActiveRunsOptions;
   readonly events = new EventEmitter<ActiveRunsEvents>();
-  readonly #pages: PageCache;
   readonly #executions = new BoxedMap<Execution>();
   #awaiting = 0;
-  readonly #changes = new EventEmitter<Record<string, []>>();
-  #listenerCount = 0;
   #state: 'open' | 'stopping' | 'stopped' = 'open';
 
   constructor(store: Store, commits: GroupCommits, options: ActiveRunsOptions) {
     this.#store = store;
     this.#commits = commits;
     this.#options = options;
-    this.#pages = new PageCache(store);
   }
 
   get stopping(): boolean {
@@ -115,74 +106,6 @@ export class ActiveRuns implements RunFinder {
   }
 
   /**
-   * A cursor on the log of any run, live or stored; the caller closes it.
-   * @throws RivuletError `run_unknown`, `log_removed`, `cursor_invalid`, `store_unavailable`
-   */
-  async openCursor(run_id: string, options: CursorOptions): Promise<Cursor> {
-    return this.cursor(await this.find(run_id, options.seen ?? options.after), options);
-  }
-
-  /** @throws RivuletError `cursor_invalid` */
-  cursor(source: Source, options: CursorOptions): Cursor {
-    return new Cursor(this.#pages, this, source, options);
-  }
-
-  /** @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` */
-  async find(run_id: string, seen = 0): Promise<Source> {
-    const log = this.#executions.get(run_id)?.log;
-    if (log?.readers !== undefined && seen <= log.durable) return log;
-    const execution = await this.get(run_id);
-    if (execution !== undefined) {
-      // A reader with more events has read them on another node: this execution may be fenced without knowing it yet.
-      const isHere = seen <= execution.log.durable || (await this.whenDurable(execution));
-      if (isHere && execution.log.readers !== undefined) return execution.log;
-    }
-    return storedSource(await this.row(run_id));
-  }
-
-  /** @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` */
-  async row(run_id: string): Promise<RunRow> {
-    const row = await this.#store.run(run_id);
-    if (row !== undefined) return row;
-    throw this.#missing(run_id);
-  }
-
-  /**
-   * Resolves to the name of a run's agent, where the run is allowed. Any other run is read from the store, and is unknown to the
-   * caller. An answer without that read would come sooner, and so tell that the run exists.
-   * @throws as `row`
-   */
-  async check(run_id: string, isAllowed: RunTest): Promise<string> {
-    const local = this.#executions.get(run_id)?.log.row;
-    if (local !== undefined && isAllowed(local)) return local.agent_name;
-    const row = await this.#store.run(run_id);
-    if (row === undefined || !isAllowed(row)) throw this.#missing(run_id);
-    return row.agent_name;
-  }
-
-  #missing(run_id: string): RivuletError {
-    const { runTtl } = this.#options.limits;
-    // Ids carry their creation time, so that no list of removed runs has to be kept.
-    return runTtl > 0 && madeAt(run_id) < Date.now() - runTtl
-      ? fail('log_removed', run_id)
-      : fail('run_unknown', run_id);
-  }
-
-  /**
-   * The Run as JSON; everything in it is durable.
-   * @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable`
-   */
-  async json(run_id: string): Promise<string> {
-    const execution = await this.get(run_id);
-    if (execution !== undefined && !execution.replaying) {
-      const run = JSON.stringify(execution.run);
-      if (await this.whenDurable(execution)) return run;
-    }
-    const row = await this.row(run_id);
-    return JSON.stringify({ ...(await foldStored(this.#store, row)), ...parkedOf(row) });
-  }
-
-  /**
    * Waits until everything that an execution has appended is durable. Returns false where its log was fenced or failed
    * meanwhile, so that the run has to be read from the store.
    * @throws RivuletError `store_unavailable`; what was appended may still become durable later
@@ -197,39 +120,12 @@ export class ActiveRuns implements RunFinder {
     }
   }
 
-  /** The Run as JSON, as of the event with which it began to await. @throws as `json` */
-  async jsonAt(run_id: string, last: number): Promise<string> {
-    const execution = this.#executions.get(run_id);
-    if (execution?.log.row.last === last && !execution.replaying) return JSON.stringify(execution.run);
-    return JSON.stringify(await foldStored(this.#store, { ...(await this.row(run_id)), last, status: 'awaiting' }));
-  }
-
-  onChange(run_id: string, callback: () => void): () => void {
-    this.#changes.on(run_id, callback);
-    this.#listenerCount += 1;
-    // Writes before the node follows the run are found by reading it again.
-    const unfollow = this.#options.followed.add(run_id, callback);
-    let listens = true;
-    return () => {
-      if (!listens) return;
-      listens = false;
-      unfollow();
-      this.#changes.off(run_id, callback);
-      this.#listenerCount -= 1;
-    };
-  }
-
   /** A run was written to, in this or another process. Fences the execution here if another one has written. */
   onWritten({ run_id, epoch, last, changed }: Written): void {
     const log = this.#executions.get(run_id)?.log;
-    if (log === undefined) this.#notify(run_id);
+    if (log === undefined) this.events.emit('moved', run_id);
     else if (epoch > log.row.epoch || last > log.row.last) log.fence();
-    else if (changed === true) this.#notify(run_id);
-  }
-
-  /** Any run may have changed: all readers of runs of other processes read again. */
-  notifyAll(): void {
-    for (const run_id of this.#changes.eventNames()) this.#changes.emit(String(run_id));
+    else if (changed === true) this.events.emit('moved', run_id);
   }
 
   /** Adds an execution; resolves when its first write is durable. Rejects `store_failed`, `conflict`. */
@@ -239,7 +135,7 @@ export class ActiveRuns implements RunFinder {
     this.#executions.set(run_id, execution);
     if (log.row.status === 'awaiting') this.#onAwaits(execution);
     log.onStatusChange((before) => this.#onStatusChange(execution, before));
-    this.#notify(run_id);
+    this.events.emit('moved', run_id);
     try {
       await log.flushed();
     } catch (error) {
@@ -282,7 +178,7 @@ export class ActiveRuns implements RunFinder {
     await log.flushed().catch(() => undefined);
     this.#remove(execution);
     // Readers that read the row before the flush have to read it again.
-    this.#notify(log.run_id);
+    this.events.emit('moved', log.run_id);
   }
 
   #onLogClosed(execution: Execution): void {
@@ -295,7 +191,7 @@ export class ActiveRuns implements RunFinder {
     if (outcome === 'fenced')
       void this.#isOpen(run_id).then((isOpen) => isOpen || this.events.emit('endedElsewhere', execution));
     if (outcome === 'final') this.events.emit('final', execution);
-    else this.#notify(run_id);
+    else this.events.emit('moved', run_id);
   }
 
   /** Whether a run goes on in the process that has written to it. Otherwise it has ended, or is cancelled. */
@@ -328,12 +224,6 @@ export class ActiveRuns implements RunFinder {
     this.events.emit('removed', execution);
   }
 
-  /** Notifies the readers of a run that is not in memory here. */
-  #notify(run_id: string): void {
-    // The emitter looks its listeners up by the run's id. Without any, no id gets into that table.
-    if (this.#listenerCount > 0) this.#changes.emit(run_id);
-  }
-
   /**
    * Stops all runs within `shutdownGrace`. A durable run begins no more work. It is released for the next process when its
    * steps have ended, at the latest after that time. Other runs fail after that time. A store that fails is waited for as long
@@ -344,8 +234,7 @@ export class ActiveRuns implements RunFinder {
     const { shutdownGrace, requestTimeout } = this.#options.limits;
     for (const one of this.all())
       if (one.run.status === 'awaiting' && !one.durable) one.failWith(fail('run_interrupted').toJSON());
-    // Readers of runs that are not in memory here have nothing to wait for.
-    this.notifyAll();
+    this.events.emit('stopping');
     if (shutdownGrace > 0) await this.#waitAtMost(shutdownGrace, Promise.all(this.all().map((one) => this.#left(one))));
     for (const one of this.all()) if (!one.durable) one.failWith(fail('run_interrupted').toJSON());
     await this.#waitAtMost(

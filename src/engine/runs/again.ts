@@ -41,7 +41,7 @@ export async function runAgain(
   const key = idempotentRequest(`again ${run_id}`, principal, idempotency_key, { after });
   return services.idempotency.deduplicate(
     key,
-    async ({ run_id, after }) => ({ run_id, run: await services.active.json(run_id), after }),
+    async ({ run_id, after }) => ({ run_id, run: await services.lookup.json(run_id), after }),
     (key) => repeat(services, run_id, after, runOptions, key),
   );
 }

@@ -33,7 +33,7 @@ export async function cancelRun(
   question?: string,
   reason?: string,
 ): Promise<string> {
-  const { commits, active } = services;
+  const { commits, active, lookup } = services;
   const execution = await active.get(run_id);
   // During a replay, only the store knows what the run asks.
   const knows = question === undefined || execution?.replaying !== true;
@@ -48,7 +48,7 @@ export async function cancelRun(
     // Otherwise the log is fenced or failed, its events count for nothing, and the run is cancelled in the store.
     if (await active.whenDurable(execution)) {
       if (answer instanceof RivuletError) throw answer;
-      return answer ?? active.json(run_id);
+      return answer ?? lookup.json(run_id);
     }
   }
   return cancelStored(services, run_id, question, reason);
@@ -97,13 +97,13 @@ async function cancelStored(
   question: string | undefined,
   reason: string | undefined,
 ): Promise<string> {
-  const { store, active, dispatcher, executions } = services;
+  const { store, lookup, dispatcher, executions } = services;
   const { requestTimeout, cancelGrace } = executions.limits;
   const until = performance.now() + Math.min(requestTimeout, cancelGrace > 0 ? cancelGrace : Infinity);
   let known: KnownRun | undefined;
   let forwarded = false;
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const row = await active.row(run_id);
+    const row = await lookup.row(run_id);
     const isCancelled = row.status === 'cancelling' ? dispatcher.shared : row.status === 'cancelled' && forwarded;
     if (isFinal(row.status) && !isCancelled) throw fail('already_final', run_id, row.status);
     known = await readRun(store, row, known);

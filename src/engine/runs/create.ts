@@ -104,7 +104,7 @@ export async function createRun(
     key,
     async ({ run_id, after }) => {
       await interruptAgain(services, run_id, request, runOptions);
-      return { run_id, run: await services.active.json(run_id), after };
+      return { run_id, run: await services.lookup.json(run_id), after };
     },
     async (key) => {
       if (key !== undefined && runOptions.repeats) throw fail('run_unknown', `with the Idempotency-Key ${key.key}`);

@@ -93,21 +93,21 @@ async function leave(services: RunServices, row: RunRow, entry: Forwarded): Prom
  * Resolves to true when a run has another run event than in its row, is cancelled or rests; to false at `until`.
  * @throws RivuletError `run_unknown`, `log_removed`, `stopping`, `store_unavailable` where the store is away until then
  */
-export async function whenMoved({ active }: RunServices, row: RunRow, until: number): Promise<boolean> {
+export async function whenMoved({ lookup }: RunServices, row: RunRow, until: number): Promise<boolean> {
   const { run_id, snapshot, status } = row;
   const delay = new Delay();
   let changed = true;
-  const unsubscribe = active.onChange(run_id, () => {
+  const unsubscribe = lookup.onChange(run_id, () => {
     changed = true;
     delay.end();
   });
   try {
     for (let left = until - performance.now(); left > 0; left = until - performance.now()) {
-      if (active.stopping) throw fail('stopping');
+      if (lookup.stopping) throw fail('stopping');
       if (!changed) await delay.wait(left);
       else {
         changed = false;
-        const now = await retryUntilAvailable(left, () => active.row(run_id));
+        const now = await retryUntilAvailable(left, () => lookup.row(run_id));
         if (now.snapshot > snapshot || now.status !== status || now.rests_at !== null) return true;
       }
     }

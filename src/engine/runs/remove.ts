@@ -12,8 +12,8 @@ import type { RunServices } from './run-services.ts';
 const page = 100;
 
 /** Deletes a final run, its log and its messages. @throws RivuletError `run_unknown`, `log_removed`, `not_final` */
-export async function removeRun({ store, active }: RunServices, run_id: string): Promise<void> {
-  const row = await active.row(run_id);
+export async function removeRun({ store, lookup }: RunServices, run_id: string): Promise<void> {
+  const row = await lookup.row(run_id);
   if (!(await store.remove(run_id))) throw fail('not_final', run_id, row.status);
 }
 

@@ -30,14 +30,14 @@ export async function resumeRun(
   input: AwaitResumeInput,
   { idempotency_key, key_scope, repeats = false, channel = 'api', principal, trace }: RunOptions,
 ): Promise<AcceptedRun> {
-  const { active, idempotency } = services;
+  const { active, lookup, idempotency } = services;
   // Before the first await: the run may ask its next question while this request is in progress.
-  const target = replyTarget(input.id, active.local(run_id), () => active.row(run_id));
+  const target = replyTarget(input.id, active.local(run_id), () => lookup.row(run_id));
   const body = { input, ...(key_scope !== undefined && { run_id }) };
   const key = idempotentRequest(key_scope ?? `resume ${run_id}`, principal, idempotency_key, body);
   return idempotency.deduplicate(
     key,
-    async ({ after }) => ({ run_id, run: await active.json(run_id), after }),
+    async ({ after }) => ({ run_id, run: await lookup.json(run_id), after }),
     async (key) => {
       if (key !== undefined && repeats) throw fail('run_unknown', `with the Idempotency-Key ${key.key}`);
       return resume(services, run_id, { input, target, key, channel, principal, trace });
@@ -84,7 +84,7 @@ async function attemptReply(
   { input, target, key, channel, principal, trace }: ReplyRequest,
   found: Found | undefined,
 ): Promise<AcceptedRun | Found> {
-  const { active, executions, idempotency } = services;
+  const { active, lookup, executions, idempotency } = services;
   let stored = found?.stored;
   let execution = await active.get(run_id);
   // After this loop, nothing is awaited before the reply is given: the execution may leave this process in any turn.
@@ -98,7 +98,7 @@ async function attemptReply(
   }
   // It was read for this attempt, unless a key was looked up meanwhile.
   const fresh = found === undefined && key === undefined ? stored : undefined;
-  const row = execution?.log.row ?? fresh ?? (await active.row(run_id));
+  const row = execution?.log.row ?? fresh ?? (await lookup.row(run_id));
   const run =
     execution === undefined ? await storedRun(services, row, found?.known) : awaits(row) ? execution.run : bareRun(row);
   const now = executions.now();
@@ -195,12 +195,12 @@ async function resumeHere(
 
 /** Whether the store has the reply after an event. It has, or never takes it, once the execution is fenced. */
 async function hasReply(
-  { store, active }: RunServices,
+  { store, lookup }: RunServices,
   run_id: string,
   after: number,
   reply: AwaitResume,
 ): Promise<boolean> {
-  const row = await active.row(run_id);
+  const row = await lookup.row(run_id);
   if (row.last <= after) return false;
   const [line = ''] = await readLines(store, { ...row, last: after + 1 }, after);
   return line.includes(`"await_resume":${toLine(reply)}`);

@@ -11,9 +11,9 @@ import { changeStored } from './stored-write.ts';
  * meanwhile, `store_failed`, `store_unavailable`
  */
 export async function retryRun(services: RunServices, run_id: string): Promise<string> {
-  const { commits, active, store, executions } = services;
+  const { commits, lookup, store, executions } = services;
   commits.of(run_id).checkAvailable();
-  const row = await active.row(run_id);
+  const row = await lookup.row(run_id);
   if (row.parked === null) throw fail('not_parked', run_id, row.status);
   executions.registry.get(row.agent_name);
   const { run } = await readRun(store, row);

@@ -11,6 +11,7 @@ import type { EngineCounts } from './counts.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { Offers } from './offers.ts';
 import type { Retention } from './retention.ts';
+import type { RunLookup } from './run-lookup.ts';
 import type { SessionQueue } from './session-queue.ts';
 
 /** The parts of the engine that operations on runs use. */
@@ -22,6 +23,7 @@ export interface RunServices {
   readonly dispatcher: Dispatcher;
   readonly executions: ExecutionServices;
   readonly active: ActiveRuns;
+  readonly lookup: RunLookup;
   readonly offers: Offers;
   readonly queue: SessionQueue;
   readonly idempotency: Idempotency;
