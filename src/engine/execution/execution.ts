@@ -158,8 +158,8 @@ export class Execution implements Observer<AgentOutput>, Output {
    * a later call knows.
    */
   holds(): boolean {
-    if (this.#feed === undefined || this.#feed.holds) return true;
-    void this.#feed.whenHeld();
+    if (this.#feed === undefined || this.#feed.hold.holds) return true;
+    void this.#feed.hold.whenHeld();
     return false;
   }
 

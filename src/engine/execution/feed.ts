@@ -5,6 +5,7 @@ import type { Delivery, JournalEntry } from '../log/journal.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { Replay } from './replay.ts';
+import { type LeaseHolder, RunHold } from './run-hold.ts';
 import type { RunTimes } from './times.ts';
 import type { RunTokens } from './tokens.ts';
 
@@ -42,13 +43,6 @@ interface QueuedDelivery {
   isJournaled?: Promise<boolean>;
   /** Settles that. */
   onLeft?: (isJournaled: boolean) => void;
-}
-
-/** See `Dispatcher`. */
-export interface LeaseHolder {
-  readonly node: string | undefined;
-  leasedSince(run_id: string): number | undefined;
-  whenRenewed(): Promise<void>;
 }
 
 interface FeedHost {
@@ -94,6 +88,7 @@ export class Feed {
   /** The step that is given something now, and the question that was open before. */
   #given: { readonly step: string; readonly question: number } | undefined;
   readonly work: OpenWork;
+  readonly hold: RunHold;
   #replyReceiver: ReplyReceiver | undefined;
   #queue: QueuedDelivery[] = [];
   #queuedChars = 0;
@@ -111,14 +106,10 @@ export class Feed {
   /** The run has ended before the agent was given everything that was queued. */
   #hasLost = false;
   #loading = false;
-  /** Since when this process has had the lease under which it has taken the run. See `holds`. */
-  #heldSince: number | undefined;
-  /** The lease under which a write takes the run once more, which may be under way. */
-  #takenAgainSince: number | undefined;
 
   constructor(host: FeedHost) {
     this.#host = host;
-    this.#heldSince = this.#leasedSince;
+    this.hold = new RunHold(host.recorder.log, host.dispatcher);
     this.work = new OpenWork(() => this.#replyReceiver?.question ?? 0, host.times);
   }
 
@@ -136,41 +127,6 @@ export class Feed {
     return this.#steps.size > 0;
   }
 
-  get #leasedSince(): number | undefined {
-    const { recorder, dispatcher } = this.#host;
-    return dispatcher.leasedSince(recorder.log.run_id);
-  }
-
-  /** Whether no other node can have taken the run: the lease has not ended since this process took the run. */
-  get holds(): boolean {
-    const since = this.#leasedSince;
-    return since !== undefined && since === this.#heldSince;
-  }
-
-  /**
-   * Resolves when everything so far is durable, and the run is held. Where the lease has ended, the process takes the run once
-   * more, as soon as it has a lease. Never resolves where another node has taken the run over.
-   */
-  async whenHeld(): Promise<void> {
-    const { recorder, dispatcher } = this.#host;
-    for (;;) {
-      const since = this.#leasedSince;
-      if (since === undefined) {
-        await dispatcher.whenRenewed();
-      } else {
-        if (since !== this.#heldSince && since !== this.#takenAgainSince) recorder.log.takeAgain(dispatcher.node);
-        this.#takenAgainSince = since;
-        // The log reports its failure to the engine, which drops the execution.
-        await recorder.log.flushed().catch(() => new Promise<never>(() => undefined));
-        // The process may have been paused for longer than its lease meanwhile.
-        if (since === this.#leasedSince) {
-          this.#heldSince = since;
-          return;
-        }
-      }
-    }
-  }
-
   /**
    * Resolves when work of the agent may begin; undefined where it may begin at once. Everything that the agent was given has
    * to be durable first, so that work which a crash repeats uses the same values. Never resolves once the node stops, or has
@@ -180,9 +136,9 @@ export class Feed {
     const taken = this.#taken;
     // The attempt has to be durable before the work begins, because the work may be what stops the process.
     if (this.#host.recorder.countAttempt()) this.#durable = -1;
-    if (this.holds && this.#state === 'open' && this.#durable >= taken) return undefined;
+    if (this.hold.holds && this.#state === 'open' && this.#durable >= taken) return undefined;
     return new Promise((resolve) => {
-      void this.whenHeld().then(() => {
+      void this.hold.whenHeld().then(() => {
         this.#durable = Math.max(this.#durable, taken);
         if (this.#state === 'open') resolve();
       });
@@ -338,10 +294,10 @@ export class Feed {
     this.#activeTurns = 0;
     this.work.quiet();
     const { replay } = this.#host.recorder;
-    if (replay === undefined && !this.holds) {
+    if (replay === undefined && !this.hold.holds) {
       // What the agent waits for does not settle where the run has been lost.
       this.#scheduled = true;
-      void this.whenHeld().then(() => {
+      void this.hold.whenHeld().then(() => {
         this.#scheduled = false;
         this.#schedule();
       });

@@ -10,12 +10,13 @@ import type { Registry } from '../agents/registry.ts';
 import type { Limits } from '../limits.ts';
 import type { Sessions } from '../sessions.ts';
 import { Diagnostics } from './diagnostics.ts';
-import type { Feed, LeaseHolder } from './feed.ts';
+import type { Feed } from './feed.ts';
 import type { SourceHooks } from './from-agent.ts';
 import type { Unstarted } from './lazy.ts';
 import type { PendingWork } from './pending-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
+import type { LeaseHolder } from './run-hold.ts';
 import type { RunSignal } from './run-signal.ts';
 import type { Scope } from './scope.ts';
 import { createAgentSession } from './session-context.ts';
@@ -90,7 +91,7 @@ export function createHost(
     // The run goes on elsewhere without what is emitted here now.
     if (runSignal.left) return never();
     if (!isJournaled) throw new EndOfWork(runSignal.closing?.reason ?? '', false);
-    await (feed?.whenHeld() ?? log.flushed());
+    await (feed?.hold.whenHeld() ?? log.flushed());
   };
   let principal: Principal | undefined;
   return {
