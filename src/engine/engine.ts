@@ -80,7 +80,7 @@ export class Engine extends Access {
   }
 
   async #startDispatcher(): Promise<void> {
-    if (this.#worker) await this.#services.dispatcher.start(this.#executor.execute, this.#executor.resting);
+    if (this.#worker) await this.#services.dispatcher.start(this.#executor.execute, this.#executor.withoutSlot);
   }
 
   async #expireAndRetry(): Promise<void> {

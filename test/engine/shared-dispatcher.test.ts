@@ -11,7 +11,7 @@ const lease = 6_000;
 interface Held {
   readonly run_id: string;
   /** The run leaves the process. */
-  readonly leave: (how: 'free' | 'left') => void;
+  readonly leave: (how: 'freed' | 'owned') => void;
 }
 
 /** The store of several nodes, whose clock stands still unless a test moves it. */
@@ -45,7 +45,7 @@ class Node {
   readonly errors: unknown[] = [];
   readonly dispatcher: SharedDispatcher;
   readonly #world: World;
-  #resting = 0;
+  #withoutSlot = 0;
 
   constructor(world: World, { slots = 2, claims = world.claims as RunClaims, agents = [fresh().agent_name] } = {}) {
     this.#world = world;
@@ -62,14 +62,14 @@ class Node {
 
   /** So many of its runs await. */
   rests(resting: number): void {
-    this.#resting = resting;
-    this.dispatcher.onRest();
+    this.#withoutSlot = resting;
+    this.dispatcher.onSlotFree();
   }
 
   async start(): Promise<this> {
     await this.dispatcher.start(
       (run_id) => new Promise((leave) => this.held.push({ run_id, leave })),
-      () => this.#resting,
+      () => this.#withoutSlot,
     );
     await turns();
     return this;
@@ -83,13 +83,13 @@ class Node {
   async end(run_id: string | undefined): Promise<void> {
     const at = this.runs.indexOf(run_id ?? '');
     this.#world.end(run_id ?? '');
-    this.held.splice(at, 1)[0]?.leave('free');
+    this.held.splice(at, 1)[0]?.leave('freed');
     await turns();
   }
 
   async stop(): Promise<void> {
     await this.dispatcher.pause();
-    for (const { leave } of this.held) leave('free');
+    for (const { leave } of this.held) leave('freed');
     await this.dispatcher.close();
   }
 }
@@ -293,7 +293,7 @@ describe('a node of a shared store', () => {
     const run_id = await offered(node);
     const [first] = node.held.splice(0);
     await node.dispatcher.pause();
-    first?.leave('left');
+    first?.leave('owned');
     await pass(world, 1_500);
     expect(world.claims.nodeOf(run_id)).toBeUndefined();
     const other = await start();
@@ -321,7 +321,7 @@ describe('a node of a shared store', () => {
     node.dispatcher.offer([run_id]);
     await turns();
     expect(node.runs).toEqual([run_id]);
-    node.held.splice(0)[0]?.leave('free');
+    node.held.splice(0)[0]?.leave('freed');
     await turns();
     expect(node.runs).toEqual([run_id]);
     expect(world.claims.nodeOf(run_id)).toBe(node.dispatcher.node);
@@ -361,7 +361,7 @@ describe('a node of a shared store', () => {
     const execute: Execute = async (run_id) => {
       taken.push(run_id);
       if (run_id !== damaged) world.end(run_id);
-      return run_id === damaged ? 'left' : 'free';
+      return run_id === damaged ? 'owned' : 'freed';
     };
     await node.dispatcher.start(execute, () => 0);
     await pass(world, 3_000);
@@ -387,7 +387,7 @@ describe('a node of a shared store', () => {
     const other = await start();
     // It dies before it could give the run back.
     vi.spyOn(world.claims, 'freeRuns').mockRejectedValue(new Error('no answer'));
-    node.held.splice(0)[0]?.leave('left');
+    node.held.splice(0)[0]?.leave('owned');
     await node.stop();
     await pass(world, 2_000);
     expect(other.runs).toEqual([run_id]);

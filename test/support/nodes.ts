@@ -126,7 +126,7 @@ class SharedQueue {
       reserve: () => undefined,
       offer: (run_ids) => this.#offer(run_ids),
       onWaiting: () => {},
-      onRest: () => {},
+      onSlotFree: () => {},
       pause: async () => void this.#workers.delete(name),
       close: async () => {},
     };

@@ -7,10 +7,10 @@ export interface Place {
 }
 
 /**
- * Executes a run. Resolves when the run has left this process: `free` where the store has it as final or without a node, or
- * else `left`. Never rejects.
+ * Executes a run. Resolves when the run has left this process: `freed` where the store has it as final or without a node, and
+ * `owned` where it may still be this node's. Never rejects.
  */
-export type Execute = (run_id: string) => Promise<'free' | 'left'>;
+export type Execute = (run_id: string) => Promise<'freed' | 'owned'>;
 
 /** Decides which runs this process executes. The store fences a second execution of a run. */
 export interface Dispatcher {
@@ -27,10 +27,10 @@ export interface Dispatcher {
   /** Resolves when the lease is renewed next. */
   whenRenewed(): Promise<void>;
   /**
-   * From now on, this process executes runs. A process that executes none never calls it. `resting` returns how many of the
+   * From now on, this process executes runs. A process that executes none never calls it. `withoutSlot` returns how many of the
    * runs that are executed here take no slot.
    */
-  start(execute: Execute, resting: () => number): Promise<void>;
+  start(execute: Execute, withoutSlot: () => number): Promise<void>;
   /** Keeps a slot for a new run. Undefined where this process has none: the run then waits in the store. */
   reserve(): Place | undefined;
   /**
@@ -40,8 +40,8 @@ export interface Dispatcher {
   offer(run_ids: readonly string[]): void;
   /** Some run waits in the store for a node. */
   onWaiting(): void;
-  /** A run that is executed here takes no slot any more. */
-  onRest(): void;
+  /** A slot may be free: a run that is executed here takes none any more, or has left. */
+  onSlotFree(): void;
   /** Takes no more runs. */
   pause(): Promise<void>;
   /** Call it after `pause`. Resolves when all runs have left this process. */

@@ -29,7 +29,7 @@ export class LocalDispatcher implements Dispatcher {
 
   onWaiting(): void {}
 
-  onRest(): void {}
+  onSlotFree(): void {}
 
   /** Runs that are created while the server stops still begin, and execute for the time that remains. */
   async pause(): Promise<void> {}

@@ -39,7 +39,7 @@ export class SharedDispatcher implements Dispatcher {
   readonly #options: SharedDispatcherOptions;
   readonly #tasks: readonly PeriodicTask[];
   #execute: Execute | undefined;
-  #resting = (): number => 0;
+  #withoutSlot = (): number => 0;
   #paused = false;
   /** The lease has ended by then at the earliest, by this process's steady clock. */
   #leasedUntil = 0;
@@ -74,9 +74,9 @@ export class SharedDispatcher implements Dispatcher {
     );
   }
 
-  async start(execute: Execute, resting: () => number): Promise<void> {
+  async start(execute: Execute, withoutSlot: () => number): Promise<void> {
     this.#execute = execute;
-    this.#resting = resting;
+    this.#withoutSlot = withoutSlot;
     for (const task of this.#tasks) task.start();
     await this.#renew().catch(this.#options.onError);
   }
@@ -97,7 +97,7 @@ export class SharedDispatcher implements Dispatcher {
       release();
       // The store may have the run all the same.
       this.#inDoubt = true;
-      this.onRest();
+      this.onSlotFree();
     };
     return { begin, drop };
   }
@@ -112,7 +112,7 @@ export class SharedDispatcher implements Dispatcher {
     this.#look();
   }
 
-  onRest(): void {
+  onSlotFree(): void {
     if (this.#backlog) this.onWaiting();
   }
 
@@ -156,7 +156,7 @@ export class SharedDispatcher implements Dispatcher {
   }
 
   get #room(): number {
-    return Math.max(0, this.#options.slots - this.#kept - this.#held.size + this.#resting());
+    return Math.max(0, this.#options.slots - this.#kept - this.#held.size + this.#withoutSlot());
   }
 
   async #renew(): Promise<void> {
@@ -282,9 +282,9 @@ export class SharedDispatcher implements Dispatcher {
   /** Never rejects. */
   async #hold(run_id: string): Promise<void> {
     const how = await this.#execute?.(run_id);
-    if (how === 'left') this.#left.add(run_id);
+    if (how === 'owned') this.#left.add(run_id);
     this.#held.delete(run_id);
     this.#look();
-    this.onRest();
+    this.onSlotFree();
   }
 }

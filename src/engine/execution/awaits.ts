@@ -113,7 +113,7 @@ export class Awaits {
     outside(() => {
       log.flushed().then(
         () => this.#answer(),
-        () => undefined, // the log reports its failure to the engine, which calls lost()
+        () => undefined, // the log reports its failure to the engine, which drops the execution
       );
     });
   }

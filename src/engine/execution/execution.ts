@@ -117,8 +117,8 @@ export class Execution implements Observer<AgentOutput>, Output {
     return this.#recorder.replay !== undefined;
   }
 
-  /** Whether the run only waits for a reply, or sleeps, as far as that can be seen, so that it can leave memory. */
-  get rests(): boolean {
+  /** Whether the run only waits for a reply, or sleeps. Its agent has to be quiet. */
+  mayLeaveMemory(): boolean {
     if (this.#feed === undefined || this.replaying || !this.#isOpen) return false;
     // Such as the time at which it wakes, which is not journaled so far.
     if (this.#feed.backlog > 0) return false;
@@ -148,22 +148,27 @@ export class Execution implements Observer<AgentOutput>, Output {
     while (this.replaying && this.#isOpen) await this.#feed?.whenDelivered();
   }
 
-  /** Milliseconds without progress, as seen by the calls of this method. */
-  idleFor(): number {
-    return this.#times.idleFor(this.#services.limits);
+  /** Measures the time without progress. Called periodically. */
+  sweep(): void {
+    this.#times.sweep(this.#services.limits);
+  }
+
+  /** Milliseconds without progress, as of the last sweep. */
+  get idle(): number {
+    return this.#times.idle;
   }
 
   /**
-   * Whether no other node can have taken the run, which may then have gone on there. Otherwise this process finds out, so that
-   * a later call knows.
+   * Whether no other node can have taken the run, which may then have gone on there. Otherwise this process tries to take it
+   * again, so that a later call knows.
    */
-  holds(): boolean {
+  holdsOrTakesAgain(): boolean {
     if (this.#feed === undefined || this.#feed.hold.holds) return true;
     void this.#feed.hold.whenHeld();
     return false;
   }
 
-  /** The error that ends the run, where one of its time-outs is over. Checked periodically. `now` is a date-time. */
+  /** The error that ends the run, where one of its time-outs is over as of the last sweep. `now` is a date-time. */
   timeoutError(now: string): ErrorBody | undefined {
     if (!this.#isOpen) return undefined;
     const { limits } = this.#services;
@@ -171,7 +176,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     if (tooLong !== undefined || !this.replaying) return tooLong ?? this.#times.waitError(limits, now);
     // A replay is stuck. A cancelled run waits no longer for its agent than it does when it is live.
     const most = this.#isCancelled ? limits.cancelGrace : limits.idleTimeout;
-    return most > 0 && this.idleFor() > most ? this.#diverged('nothing').toJSON() : undefined;
+    return most > 0 && this.idle > most ? this.#diverged('nothing').toJSON() : undefined;
   }
 
   /** Subscribes to the agent, once. Called when the run is durable: a crash must not undo a run that has worked. */

@@ -65,13 +65,13 @@ export class Steps {
         over = true;
         subscriber.error(error);
       };
-      const give = (gift: StepDelivery): void => {
-        if ('error' in gift) {
-          end(reported(errorFromJournal(gift.error), this.#fail));
-        } else if ('done' in gift) {
+      const give = (delivery: StepDelivery): void => {
+        if ('error' in delivery) {
+          end(reported(errorFromJournal(delivery.error), this.#fail));
+        } else if ('done' in delivery) {
           over = true;
           subscriber.complete();
-        } else if ('restarted' in gift) {
+        } else if ('restarted' in delivery) {
           const [values, since] = [before, outputBefore];
           before = [];
           outputBefore = undefined;
@@ -79,7 +79,7 @@ export class Steps {
           if (since !== undefined && output.emitted > since && scope.step === undefined)
             output.interrupt(since, values);
         } else {
-          const [value] = gift.value;
+          const [value] = delivery.value;
           outputBefore ??= output.emitted;
           if (!begun) before.push(JSON.stringify(value));
           // The work emitted it as a T before it was journaled.
@@ -87,7 +87,8 @@ export class Steps {
         }
       };
       // The agent goes on in the scope that it was in, and not in none.
-      const deliver = scope.step === undefined ? give : (gift: StepDelivery): void => scope.run(() => give(gift));
+      const deliver =
+        scope.step === undefined ? give : (delivery: StepDelivery): void => scope.run(() => give(delivery));
       const begin = (): void => {
         if (over || subscriber.closed || begun) return;
         begun = true;
@@ -123,10 +124,10 @@ export class Steps {
     let repeated: Emitted<T>[] = [];
     const doing = new Subscription();
     if (!continued) this.#feed.takeBackUsage(step);
-    const put = (gift: StepDelivery, rest: string, more?: Extras): void => {
+    const put = (delivery: StepDelivery, rest: string, more?: Extras): void => {
       const text = `{"step":${name},${rest}${inside}}`;
       this.#recorder.count(text.length);
-      this.#feed.enqueue(gift, text, more);
+      this.#feed.enqueue(delivery, text, more);
     };
     const putValue = ({ value, text }: Emitted<T>): void => {
       const given = journaled === undefined ? parsed(text) : value;

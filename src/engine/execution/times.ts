@@ -14,9 +14,9 @@ export class RunTimes {
   readonly #recorder: Recorder;
   #since = performance.now();
   #worked = 0;
-  /** The recorder's progress when `idleFor` was last called, the time of that call, and the time without progress. */
+  /** The recorder's progress at the last sweep, the time of that sweep, and the time without progress. */
   #progress = 0;
-  #checkedAt = performance.now();
+  #sweptAt = performance.now();
   #idle = 0;
   /** Whether no execution before this one has started the run. */
   readonly #first: boolean;
@@ -46,17 +46,21 @@ export class RunTimes {
     this.#asleep = asleep;
   }
 
+  /** The time without progress, as of the last sweep. */
+  get idle(): number {
+    return this.#idle;
+  }
+
   /**
-   * The time without progress, as seen by the calls of this method. A call adds `sweepInterval` at most, the time between two
-   * calls. A process that was paused, or busy with other runs, has kept the run from making progress for longer.
+   * Measures the time without progress. A sweep adds `sweepInterval` at most, which is the time between two of them: a process
+   * that was paused, or busy with other runs, has kept the run from making progress for longer.
    */
-  idleFor({ sweepInterval }: Limits): number {
+  sweep({ sweepInterval }: Limits): void {
     const { progress } = this.#recorder;
     const now = performance.now();
-    this.#idle = progress === this.#progress ? this.#idle + Math.min(now - this.#checkedAt, sweepInterval) : 0;
+    this.#idle = progress === this.#progress ? this.#idle + Math.min(now - this.#sweptAt, sweepInterval) : 0;
     this.#progress = progress;
-    this.#checkedAt = now;
-    return this.#idle;
+    this.#sweptAt = now;
   }
 
   /** The error of a run that has worked for too long. */
@@ -66,11 +70,9 @@ export class RunTimes {
   }
 
   /** The error of a run that has emitted nothing, or awaited, for too long. `now` is a date-time. */
-  waitError(limits: Limits, now: string): ErrorBody | undefined {
-    const { idleTimeout } = limits;
+  waitError({ idleTimeout }: Limits, now: string): ErrorBody | undefined {
     const { status, await_request } = this.#recorder.run;
-    const idle = this.idleFor(limits);
-    if (status === 'in-progress' && !this.#asleep && idleTimeout > 0 && idle > idleTimeout)
+    if (status === 'in-progress' && !this.#asleep && idleTimeout > 0 && this.#idle > idleTimeout)
       return fail('idle_timeout', idleTimeout / 1000).toJSON();
     const expires = status === 'awaiting' ? await_request?.expires_at : undefined;
     return expires !== undefined && expires <= now ? fail('await_timeout').toJSON() : undefined;

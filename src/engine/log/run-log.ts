@@ -144,9 +144,13 @@ export class RunLog implements UncommittedLog, Source {
     return this.#outcome === 'released' && this.#inFlight.length + this.#pending.length === 0;
   }
 
-  /** Undefined once readers have to look for the run in the store. */
+  /** Whether the run is as this log has it. Otherwise the run goes on elsewhere, or only the store has it. */
+  get serves(): boolean {
+    return this.#outcome === undefined || this.#outcome === 'final';
+  }
+
   get readers(): Readers | undefined {
-    return this.#outcome === undefined || this.#outcome === 'final' ? this.#tail : undefined;
+    return this.serves ? this.#tail : undefined;
   }
 
   /** The error of a log that is `fenced`, `failed` or `rejected`. */

@@ -36,10 +36,14 @@ export interface ActiveRunsEvents {
   /** Another process has ended a run while it was executed here. */
   endedElsewhere: [Execution];
   /** A run has come to this process or has left it, or another process has written to it: its readers have to find it again. */
-  moved: [run_id: string];
+  changed: [run_id: string];
   /** The process stops: who waits for a run of another process waits no longer. */
   stopping: [];
 }
+
+/** The earlier one of two times; null stands for none. */
+const earliest = (a: string | null, b: string | null): string | null =>
+  a !== null && b !== null && b < a ? b : (a ?? b);
 
 /** The runs that this process executes. */
 export class ActiveRuns {
@@ -93,7 +97,7 @@ export class ActiveRuns {
       // Its creation was durable: the store has lost its last writes, and with them the run.
       else if (log.durable > 0) log.fence();
     }
-    return log.readers === undefined ? undefined : execution;
+    return log.serves ? execution : undefined;
   }
 
   /** The run's execution in this process, without a check of the store. */
@@ -115,7 +119,7 @@ export class ActiveRuns {
       await orUnavailable(log.flushed(), this.#options.limits.requestTimeout);
       return true;
     } catch (error) {
-      if (log.readers !== undefined) throw error;
+      if (log.serves) throw error;
       return false;
     }
   }
@@ -123,9 +127,9 @@ export class ActiveRuns {
   /** A run was written to, in this or another process. Fences the execution here if another one has written. */
   onWritten({ run_id, epoch, last, changed }: Written): void {
     const log = this.#executions.get(run_id)?.log;
-    if (log === undefined) this.events.emit('moved', run_id);
+    if (log === undefined) this.events.emit('changed', run_id);
     else if (epoch > log.row.epoch || last > log.row.last) log.fence();
-    else if (changed === true) this.events.emit('moved', run_id);
+    else if (changed === true) this.events.emit('changed', run_id);
   }
 
   /** Adds an execution; resolves when its first write is durable. Rejects `store_failed`, `conflict`. */
@@ -135,7 +139,7 @@ export class ActiveRuns {
     this.#executions.set(run_id, execution);
     if (log.row.status === 'awaiting') this.#onAwaits(execution);
     log.onStatusChange((before) => this.#onStatusChange(execution, before));
-    this.events.emit('moved', run_id);
+    this.events.emit('changed', run_id);
     try {
       await log.flushed();
     } catch (error) {
@@ -157,7 +161,7 @@ export class ActiveRuns {
     const checkpoint = rests ? checkpointOf(log.row, execution.run) : undefined;
     if (checkpoint !== undefined) log.attach({ resources: [checkpoint] });
     const { due } = log.row;
-    if (rests) log.change({ rests_at: now, due: due !== null && due < (wakesAt ?? due) ? due : (wakesAt ?? due) });
+    if (rests) log.change({ rests_at: now, due: earliest(due, wakesAt ?? null) });
     await this.#leave(execution);
   }
 
@@ -178,7 +182,7 @@ export class ActiveRuns {
     await log.flushed().catch(() => undefined);
     this.#remove(execution);
     // Readers that read the row before the flush have to read it again.
-    this.events.emit('moved', log.run_id);
+    this.events.emit('changed', log.run_id);
   }
 
   #onLogClosed(execution: Execution): void {
@@ -191,7 +195,7 @@ export class ActiveRuns {
     if (outcome === 'fenced')
       void this.#isOpen(run_id).then((isOpen) => isOpen || this.events.emit('endedElsewhere', execution));
     if (outcome === 'final') this.events.emit('final', execution);
-    else this.events.emit('moved', run_id);
+    else this.events.emit('changed', run_id);
   }
 
   /** Whether a run goes on in the process that has written to it. Otherwise it has ended, or is cancelled. */

@@ -38,7 +38,7 @@ export async function cancelRun(
   // During a replay, only the store knows what the run asks.
   const knows = question === undefined || execution?.replaying !== true;
   // It may have left this process just now.
-  if (execution?.log.readers !== undefined && knows) {
+  if (execution?.log.serves && knows) {
     commits.of(run_id).checkAvailable();
     const answer = orRefusal(() => {
       checkAsks(execution.run, question);

@@ -44,18 +44,18 @@ export class Executor {
     const { active, dispatcher } = services;
     active.events.on('failed', (log) => this.#onFailed(log));
     active.events.on('removed', ({ log }) => this.#leaving.get(log.run_id)?.());
-    active.events.on('awaits', () => dispatcher.onRest());
+    active.events.on('awaits', () => dispatcher.onSlotFree());
     this.suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) => this.#enter(run_id));
   }
 
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */
-  readonly execute = async (run_id: string): Promise<'free' | 'left'> => {
+  readonly execute = async (run_id: string): Promise<'freed' | 'owned'> => {
     const { active, dispatcher, offers } = this.#services;
     let live = this.#liveExecution(run_id);
     if (live === undefined) {
       await this.#enter(run_id);
       if (dispatcher.shared) {
-        dispatcher.onRest();
+        dispatcher.onSlotFree();
         await this.suspects.whenAdmitted(run_id);
         await this.#entering.get(run_id);
       }
@@ -72,11 +72,11 @@ export class Executor {
       await this.#entering.get(run_id);
       if (active.local(run_id) !== undefined) await this.#left(run_id);
     }
-    return entered?.log.final === true || entered?.log.isReleased === true ? 'free' : 'left';
+    return entered?.log.final === true || entered?.log.isReleased === true ? 'freed' : 'owned';
   };
 
   /** How many of the runs that are executed here take no slot: they await, or wait for their turn. */
-  readonly resting = (): number => this.#services.active.awaiting + this.suspects.resting;
+  readonly withoutSlot = (): number => this.#services.active.awaiting + this.suspects.withoutSlot;
 
   async #left(run_id: string): Promise<void> {
     await new Promise<void>((resolve) => this.#leaving.set(run_id, resolve));
@@ -224,7 +224,7 @@ export class Executor {
       return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
-    if (!this.suspects.admits(row)) return;
+    if (!this.suspects.admitOrQueue(row)) return;
     if (row.status !== 'created') this.#reportReentry(row);
     const execution = await recoverRun(this.#services, row, { attempts: row.attempts + 1 });
     if (execution === undefined) return;

@@ -32,13 +32,15 @@ export async function expireRuns(services: RunServices): Promise<void> {
 function expire({ active, executions: { limits } }: RunServices, execution: Execution, now: string): void {
   const { passivateAfter } = limits;
   if (execution.log.outcome !== undefined) return;
+  execution.sweep();
+  const { idle } = execution;
   const error = execution.timeoutError(now);
   if (error !== undefined) {
     // A run that has gone on elsewhere must not end here: its agent would clean up.
-    if (execution.holds()) execution.failWith(error);
-  } else if (passivateAfter > 0 && execution.durable && execution.rests && execution.idleFor() > passivateAfter)
+    if (execution.holdsOrTakesAgain()) execution.failWith(error);
+  } else if (passivateAfter > 0 && execution.durable && idle > passivateAfter && execution.mayLeaveMemory())
     void active.release(execution, true);
-  else if (execution.run.status === 'awaiting' && execution.log.row.attempts > 0 && execution.idleFor() > survival)
+  else if (execution.run.status === 'awaiting' && execution.log.row.attempts > 0 && idle > survival)
     execution.log.change({ attempts: 0 });
 }
 

@@ -140,8 +140,7 @@ function onAccepted({ events }: RunServices, { agent_name, await_request }: Run,
 }
 
 /** During a replay the run awaits nothing, although its log may say so. A final run refuses the reply. */
-const canTake = ({ log, replaying }: Execution): boolean =>
-  log.readers !== undefined && (!replaying || log.outcome === 'final');
+const canTake = ({ log, replaying }: Execution): boolean => log.serves && (!replaying || log.outcome === 'final');
 
 interface Accepted {
   readonly execution: Execution | undefined;

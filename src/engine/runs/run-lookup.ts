@@ -32,7 +32,7 @@ export class RunLookup implements RunFinder {
     this.#active = active;
     this.#options = options;
     this.#pages = new PageCache(store);
-    active.events.on('moved', (run_id) => this.#notify(run_id));
+    active.events.on('changed', (run_id) => this.#notify(run_id));
     active.events.on('stopping', () => this.notifyAll());
   }
 
@@ -56,12 +56,12 @@ export class RunLookup implements RunFinder {
   /** @throws RivuletError `run_unknown`, `log_removed`, `store_unavailable` */
   async find(run_id: string, seen = 0): Promise<Source> {
     const log = this.#active.local(run_id)?.log;
-    if (log?.readers !== undefined && seen <= log.durable) return log;
+    if (log?.serves && seen <= log.durable) return log;
     const execution = await this.#active.get(run_id);
     if (execution !== undefined) {
       // A reader with more events has read them on another node: this execution may be fenced without knowing it yet.
       const isHere = seen <= execution.log.durable || (await this.#active.whenDurable(execution));
-      if (isHere && execution.log.readers !== undefined) return execution.log;
+      if (isHere && execution.log.serves) return execution.log;
     }
     return storedSource(await this.row(run_id));
   }

@@ -51,7 +51,7 @@ export class Suspects {
   }
 
   /** Whether a run may be entered now; otherwise it waits. A run that got a reply is no suspect, and a cancel has to end. */
-  admits({ run_id, attempts, status, epoch }: RunRow): boolean {
+  admitOrQueue({ run_id, attempts, status, epoch }: RunRow): boolean {
     const waiting = this.#waiting.get(run_id);
     const isTurn = this.#trial?.run_ids.has(run_id) || this.#entering.has(run_id);
     // Another node has it: this one was stalled for longer than its lease.
@@ -66,7 +66,7 @@ export class Suspects {
   }
 
   /** How many runs wait, and take no slot. */
-  get resting(): number {
+  get withoutSlot(): number {
     return Math.min(this.#waiting.size, mostWithoutSlot);
   }
 
@@ -140,7 +140,7 @@ export class Suspects {
 
   #isCleared(run_id: string): boolean {
     const execution = this.#active.local(run_id);
-    return execution === undefined || execution.log.row.attempts === 0 || execution.rests;
+    return execution === undefined || execution.log.row.attempts === 0 || execution.mayLeaveMemory();
   }
 
   /**
