@@ -135,7 +135,7 @@ describe('a reply that meets another write of its run', () => {
 describe.each([true, false])('a reply that the store does not take (durable: %s)', (durable) => {
   /** A question of a run on node `b`; the store answers each reply with `outcome`, until `takeReplies` is called. */
   async function refusingStore(outcome: Outcome) {
-    const served = await twoNodes(asksAndTalks(durable).agent, 'b', { limits: { requestTimeout: 100 } });
+    const served = await twoNodes(asksAndTalks(durable).agent, 'b', { limits: { requestTimeout: 1_000 } });
     const run_id = await awaitingOn(served.a);
     const { commit } = served.store;
     served.store.commit = async (writes) =>
