@@ -24,7 +24,7 @@ import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
 import type { Services } from './cluster/sync.ts';
 import { isCheckpoint } from './log/checkpoint.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
-import { diagnosticIn, isDiagnosticLine } from './log/journal.ts';
+import { diagnosticsIn } from './log/journal.ts';
 import { RunStream } from './log/run-stream.ts';
 import { runAgain } from './runs/again.ts';
 import { cancelRun } from './runs/cancel.ts';
@@ -146,13 +146,13 @@ export class Access {
   async diagnostics(run_id: string, after: number, chars: number): Promise<{ diagnostics: string[]; next?: number }> {
     await this.check(run_id);
     if (!this.#isAdmin) throw fail('scope_missing', 'admin');
-    const lines = (await this.#services.store.journal(run_id)).filter(isDiagnosticLine).slice(after);
+    const rest = diagnosticsIn(await this.#services.store.journal(run_id)).slice(after);
     let left = chars;
-    const fitting = lines.findIndex((line, index) => {
-      left -= line.length;
+    const fitting = rest.findIndex(({ length }, index) => {
+      left -= length;
       return left < 0 && index > 0;
     });
-    const diagnostics = (fitting < 0 ? lines : lines.slice(0, fitting)).map(diagnosticIn);
+    const diagnostics = fitting < 0 ? rest : rest.slice(0, fitting);
     for (const diagnostic of diagnostics) this.count(diagnostic);
     return { diagnostics, ...(fitting >= 0 && { next: after + fitting }) };
   }

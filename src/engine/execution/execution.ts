@@ -10,7 +10,7 @@ import type { Event, GenericEvent } from '../../schema/event.ts';
 import type { AwaitResume, Run, RunStatus } from '../../schema/run.ts';
 import { inAgent } from '../agents/agent-watch.ts';
 import type { EndedRun } from '../engine-events.ts';
-import { cancelEntry } from '../log/journal.ts';
+import { cancelLine } from '../log/journal.ts';
 import type { RunLog } from '../log/run-log.ts';
 import { ignored, reported } from '../unhandled.ts';
 import { Awaits } from './awaits.ts';
@@ -305,7 +305,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     this.#changeStatus('cancelling', reason === undefined ? undefined : { cancel_reason: reason });
     if (this.#feed === undefined) {
       // For the node that ends the run, where this one dies before.
-      if (reason !== undefined) this.#recorder.journal(cancelEntry(this.log.row.last, reason));
+      if (reason !== undefined) this.#recorder.journal(cancelLine(this.log.row.last, reason));
       this.#cleanUp();
       return;
     }

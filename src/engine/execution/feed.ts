@@ -1,7 +1,7 @@
 import type { Extras } from '../../core/ports/run-store.ts';
 import { addUsage } from '../../core/usage.ts';
 import type { AwaitResume, RunUsage } from '../../schema/run.ts';
-import type { Delivery, JournalEntry } from '../log/journal.ts';
+import { type Delivery, entryLine, type JournalEntry } from '../log/journal.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { Replay } from './replay.ts';
@@ -439,10 +439,10 @@ export class Feed {
     this.journal('"beside":true');
   }
 
-  /** Appends a line to the journal; `rest` is what follows its position and time. */
-  journal(rest: string): void {
+  /** Appends an entry to the journal; `body` is the JSON of the rest of it, without its braces. */
+  journal(body: string): void {
     const { recorder, times } = this.#host;
-    recorder.journal(`{"at":${recorder.log.row.last},"ms":${Math.round(times.worked)},${rest}}`);
+    recorder.journal(entryLine(recorder.log.row.last, Math.round(times.worked), body));
   }
 
   #deliver(delivery: Delivery): void {

@@ -7,7 +7,7 @@ import type { Event, RunEvent } from '../../schema/event.ts';
 import type { FinishReason } from '../../schema/message.ts';
 import type { Run, RunStatus } from '../../schema/run.ts';
 import type { Limits } from '../limits.ts';
-import { cancelEntry } from '../log/journal.ts';
+import { cancelLine } from '../log/journal.ts';
 import { changeOf, type RunLog } from '../log/run-log.ts';
 import type { Replay } from './replay.ts';
 
@@ -78,7 +78,7 @@ export class Recorder {
   /** The run is cancelled during a replay, which goes on to its end. */
   cancelAfterReplay(reason?: string): void {
     this.log.change({ status: 'cancelling', status_at: this.#now() });
-    this.journal(cancelEntry(this.log.row.last, reason));
+    this.journal(cancelLine(this.log.row.last, reason));
     this.#replay?.cancelAtEnd(reason);
   }
 

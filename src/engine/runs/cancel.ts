@@ -5,7 +5,7 @@ import { retry } from '../../core/timing.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import type { Run } from '../../schema/run.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
-import { cancelEntry, journalOf } from '../log/journal.ts';
+import { cancelLine, journalOf } from '../log/journal.ts';
 import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
 import { forwardCancel, whenMoved } from './forward.ts';
 import { askedOf } from './reply-target.ts';
@@ -150,7 +150,7 @@ function cancellingOf(run: Run): string {
 function commitCancelling(services: RunServices, row: RunRow, reason: string | undefined): Promise<boolean> {
   const change = { status: 'cancelling', status_at: services.executions.now(), due: null, rests_at: null } as const;
   const isJournaled = row.tier === 'durable' || reason !== undefined;
-  return changeStored(services, row, change, isJournaled ? { journal: [cancelEntry(row.last, reason)] } : {});
+  return changeStored(services, row, change, isJournaled ? { journal: [cancelLine(row.last, reason)] } : {});
 }
 
 /** @throws RivuletError `not_awaiting`, `question_mismatch` where a run that is not cancelled awaits no reply to this question */

@@ -4,39 +4,18 @@ import { Delay } from '../../core/timing.ts';
 import type { AwaitResume } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { newId } from '../ids.ts';
-import { parseLine } from '../log/stored-run.ts';
+import {
+  acceptedLine,
+  type Forwarded,
+  type ForwardedCancel,
+  type ForwardedReply,
+  forwardedIn,
+  forwardedLine,
+} from '../log/journal.ts';
 import { retryUntilAvailable } from '../store/store-calls.ts';
 import { asks } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 import { isWritten } from './stored-write.ts';
-
-/** A reply that waits in a run's journal for the node that executes the run. `forwarded` is its id. */
-interface ForwardedReply {
-  readonly forwarded: string;
-  /** The id of the event that asked the question. */
-  readonly at: number;
-  readonly reply: AwaitResume;
-  /** Data that the node commits when it accepts the reply. */
-  readonly extras: Extras;
-  /** What the reply's request is in the traces. */
-  readonly trace?: string;
-}
-
-/** A cancel that waits there as well. With the id of a question, it is for as long as the run asks that. */
-interface ForwardedCancel {
-  readonly forwarded: string;
-  readonly cancel: true;
-  readonly question?: string;
-  readonly reason?: string;
-}
-
-type Forwarded = ForwardedReply | ForwardedCancel;
-
-/** How each line begins: the journal of a durable run may have thousands of others, which are not parsed. */
-const start = '{"forwarded":';
-
-/** Written by the node that executes the run: the id of the reply that it accepted, of those that were forwarded. */
-const takenLine = (forwarded: string): string => JSON.stringify({ taken: forwarded });
 
 /**
  * Stores a reply for the node that executes the run, and waits until the run goes on. A run that does not go on is offered. The
@@ -55,14 +34,14 @@ export async function forwardReply(
   const until = performance.now() + executions.limits.requestTimeout;
   const { run_id, snapshot } = row;
   const entry: ForwardedReply = { forwarded: newId(), at: snapshot, reply, extras, ...(trace !== null && { trace }) };
-  if (!(await leave(services, row, entry))) return false;
+  if (!(await appendForwarded(services, row, entry))) return false;
   try {
     if (!(await whenMoved(services, row, until))) throw fail('node_unresponsive', run_id);
   } catch (error) {
     offers.offer(run_id);
     throw error;
   }
-  return (await store.journal(run_id)).includes(takenLine(entry.forwarded));
+  return (await store.journal(run_id)).includes(acceptedLine(entry.forwarded));
 }
 
 /**
@@ -75,7 +54,7 @@ export const forwardCancel = (
   question: string | undefined,
   reason: string | undefined,
 ): Promise<boolean> =>
-  leave(services, row, {
+  appendForwarded(services, row, {
     forwarded: newId(),
     cancel: true,
     ...(question !== undefined && { question }),
@@ -83,8 +62,8 @@ export const forwardCancel = (
   });
 
 /** Nothing else of the run changes: it belongs to the other node. */
-async function leave(services: RunServices, row: RunRow, entry: Forwarded): Promise<boolean> {
-  const journal = [JSON.stringify(entry)];
+async function appendForwarded(services: RunServices, row: RunRow, entry: Forwarded): Promise<boolean> {
+  const journal = [forwardedLine(entry)];
   const [outcome] = await services.store.commit([{ row, expect: row.last, grown: true, lines: [], journal }]);
   return isWritten(services, row.run_id, outcome);
 }
@@ -123,13 +102,11 @@ export async function whenMoved({ lookup }: RunServices, row: RunRow, until: num
  */
 export async function acceptForwarded(store: RunStore, execution: Execution): Promise<void> {
   const { log } = execution;
-  const lines = await store.journal(log.run_id);
-  for (const line of lines.filter((one) => one.startsWith(start))) {
-    // The run may have ended, or left this node, while the journal was read, or with the line before.
+  for (const one of forwardedIn(log.run_id, await store.journal(log.run_id))) {
+    // The run may have ended, or left this node, while the journal was read, or with the one before.
     if (log.outcome !== undefined) return;
-    const entry = parseLine<Forwarded>(log.run_id, line);
-    if ('cancel' in entry) acceptCancel(execution, entry);
-    else acceptReply(execution, entry);
+    if ('cancel' in one) acceptCancel(execution, one);
+    else acceptReply(execution, one);
   }
 }
 
@@ -140,7 +117,7 @@ function acceptCancel(execution: Execution, { question, reason }: ForwardedCance
 function acceptReply(execution: Execution, { forwarded, at, reply, extras, trace }: ForwardedReply): void {
   const { run, log, replaying } = execution;
   if (replaying || run.status !== 'awaiting' || log.row.snapshot !== at) return;
-  execution.resume(reply, { ...extras, journal: [takenLine(forwarded)] }, trace);
+  execution.resume(reply, { ...extras, journal: [acceptedLine(forwarded)] }, trace);
 }
 
 /** Does, once its replay is over, what other nodes have forwarded to a run while no node had it. */

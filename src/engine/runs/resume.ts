@@ -8,6 +8,7 @@ import type { AwaitResume, AwaitResumeInput, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 import { receiveReply } from '../execution/reply-schema.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
+import { replyLine } from '../log/journal.ts';
 import { bareRun, foldStored, readLines } from '../log/stored-run.ts';
 import { orUnavailable } from '../store/store-calls.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
@@ -228,7 +229,7 @@ async function resumeStored(
     attempts: 0,
     snapshot: last + 1,
   };
-  const journal = [JSON.stringify({ at: last, reply })];
+  const journal = [replyLine(last, reply)];
   if (!(await changeStored(services, row, change, { lines: [encode(event)], journal, ...extras }))) return undefined;
   return { run_id, run: JSON.stringify(fold(run, event)), after: last };
 }
