@@ -107,8 +107,8 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/execution/feed.ts',
-        find: "if (this.hold.holds && this.#state === 'open' && this.#durable >= taken) return undefined;",
-        replace: "if (this.hold.holds && this.#state === 'open') return undefined;",
+        find: 'if (this.#durable >= needed && this.hold.holds',
+        replace: 'if (this.hold.holds',
       },
     ],
     noticed: ['an effect that is repeated uses the same values'],

@@ -93,8 +93,9 @@ export class Feed {
   #queue: QueuedDelivery[] = [];
   #queuedChars = 0;
   #next = 0;
-  /** How many deliveries the agent was given, and how many of them are durable. */
-  #taken = 0;
+  /** Counts what has to be durable before the agent's next work: deliveries, attempts and the cancel. */
+  #needed = 0;
+  /** How many of these are durable, as far as is known. */
   #durable = 0;
   #scheduled = false;
   #state: 'open' | 'draining' | 'cancelled' | 'closed' = 'open';
@@ -133,13 +134,13 @@ export class Feed {
    * lost the run.
    */
   whenWorkMayBegin(): Promise<void> | undefined {
-    const taken = this.#taken;
-    // The attempt has to be durable before the work begins, because the work may be what stops the process.
-    if (this.#host.recorder.countAttempt()) this.#durable = -1;
-    if (this.hold.holds && this.#state === 'open' && this.#durable >= taken) return undefined;
+    // Because the work may be what stops the process.
+    if (this.#host.recorder.countAttempt()) this.#needed += 1;
+    const needed = this.#needed;
+    if (this.#durable >= needed && this.hold.holds && this.#state === 'open') return undefined;
     return new Promise((resolve) => {
       void this.hold.whenHeld().then(() => {
-        this.#durable = Math.max(this.#durable, taken);
+        this.#durable = Math.max(this.#durable, needed);
         if (this.#state === 'open') resolve();
       });
     });
@@ -229,7 +230,7 @@ export class Feed {
     if (this.#state === 'closed') return;
     this.#state = 'open';
     this.#dropQueue();
-    this.#taken += 1;
+    this.#needed += 1;
   }
 
   #dropQueue(): void {
@@ -391,7 +392,7 @@ export class Feed {
       const queued = this.#queue[this.#next];
       this.#next += 1;
       if (queued === undefined) break;
-      this.#taken += 1;
+      this.#needed += 1;
       this.#queuedChars -= queued.text.length;
       queued.onLeft?.(true);
       // The agent has unsubscribed from that step meanwhile.

@@ -114,7 +114,7 @@ async function attemptReply(
     return next;
   }
   const extras = idempotency.keyExtras(key, run_id, row.last, now);
-  const accepted = await accept(services, { execution, row, run, reply, extras, trace });
+  const accepted = await give(services, { execution, row, run, reply, extras, trace });
   if (accepted !== undefined) onAccepted(services, run, now);
   return accepted ?? next;
 }
@@ -143,7 +143,8 @@ function onAccepted({ events }: RunServices, { agent_name, await_request }: Run,
 /** During a replay the run awaits nothing, although its log may say so. A final run refuses the reply. */
 const canTake = ({ log, replaying }: Execution): boolean => log.serves && (!replaying || log.outcome === 'final');
 
-interface Accepted {
+/** A reply that the question takes, and the run as it was judged for. */
+interface JudgedReply {
   readonly execution: Execution | undefined;
   readonly row: RunRow;
   readonly run: Run;
@@ -153,9 +154,9 @@ interface Accepted {
 }
 
 /** Resolves to undefined where another process has written to the run first. */
-async function accept(
+async function give(
   services: RunServices,
-  { execution, row, run, reply, extras, trace }: Accepted,
+  { execution, row, run, reply, extras, trace }: JudgedReply,
 ): Promise<AcceptedRun | undefined> {
   const { traces } = services.executions;
   // On a shared store, a run that does not rest is executed by another node. On any other store, no process has the run.
