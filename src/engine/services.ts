@@ -14,7 +14,7 @@ import type { Dispatcher } from './dispatch/dispatcher.ts';
 import { LocalDispatcher } from './dispatch/local-dispatcher.ts';
 import { SharedDispatcher } from './dispatch/shared-dispatcher.ts';
 import type { EngineEvents } from './engine-events.ts';
-import type { ExecutionServices } from './execution/host.ts';
+import type { ExecutionServices } from './execution/execution-services.ts';
 import { defaultLimits, type Limits, type RunTtlByOwner } from './limits.ts';
 import { GroupCommits } from './log/group-commits.ts';
 import { ActiveRuns } from './runs/active-runs.ts';

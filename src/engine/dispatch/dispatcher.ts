@@ -1,3 +1,5 @@
+import type { LeaseHolder } from '../../core/ports/lease.ts';
+
 /** A slot that is kept for a run which this process is about to create. */
 export interface Place {
   /** The run is in the store: it is executed here. */
@@ -13,19 +15,9 @@ export interface Place {
 export type Execute = (run_id: string) => Promise<'freed' | 'owned'>;
 
 /** Decides which runs this process executes. The store fences a second execution of a run. */
-export interface Dispatcher {
+export interface Dispatcher extends LeaseHolder {
   /** Whether other processes execute runs of the same store. */
   readonly shared: boolean;
-  /** The name of this process among the nodes of a shared store: see `RunClaims`. */
-  readonly node: string | undefined;
-  /**
-   * Since when this process has had a lease on a run, or would have if the run were its own: milliseconds of
-   * `performance.now`. Undefined while the lease may have ended. A lease that has ended begins anew, because other nodes may
-   * have taken runs over meanwhile.
-   */
-  leasedSince(run_id: string): number | undefined;
-  /** Resolves when the lease is renewed next. */
-  whenRenewed(): Promise<void>;
   /**
    * From now on, this process executes runs. A process that executes none never calls it. `withoutSlot` returns how many of the
    * runs that are executed here take no slot.

@@ -1,3 +1,4 @@
+import type { LeaseHolder } from '../../core/ports/lease.ts';
 import type { Extras } from '../../core/ports/run-store.ts';
 import { addUsage } from '../../core/usage.ts';
 import type { AwaitResume, RunUsage } from '../../schema/run.ts';
@@ -5,7 +6,7 @@ import { type Delivery, entryLine, type JournalEntry } from '../log/journal.ts';
 import { OpenWork } from './open-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { Replay } from './replay.ts';
-import { type LeaseHolder, RunHold } from './run-hold.ts';
+import { RunHold } from './run-hold.ts';
 import type { RunTimes } from './times.ts';
 import type { RunTokens } from './tokens.ts';
 

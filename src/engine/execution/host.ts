@@ -1,53 +1,24 @@
 import type { Observable } from 'rxjs';
-import { type AgentLog, EndOfWork } from '../../core/agent.ts';
-import type { Traces } from '../../core/ports/traces.ts';
+import { EndOfWork } from '../../core/agent.ts';
 import type { Principal } from '../../core/principal.ts';
 import type { AgentRequest } from '../../core/request.ts';
-import type { ToEvents } from '../../core/to-events.ts';
 import type { GenericEvent } from '../../schema/event.ts';
 import type { AwaitRequest, AwaitResume, RunUsage } from '../../schema/run.ts';
-import type { Registry } from '../agents/registry.ts';
-import type { Limits } from '../limits.ts';
-import type { Sessions } from '../sessions.ts';
 import { Diagnostics } from './diagnostics.ts';
+import type { ExecutionServices } from './execution-services.ts';
 import type { Feed } from './feed.ts';
 import type { SourceHooks } from './from-agent.ts';
 import type { Unstarted } from './lazy.ts';
 import type { PendingWork } from './pending-work.ts';
 import type { Recorder } from './recorder.ts';
 import type { ReorderBuffer } from './reorder-buffer.ts';
-import type { LeaseHolder } from './run-hold.ts';
 import type { RunSignal } from './run-signal.ts';
 import type { Scope } from './scope.ts';
 import { createAgentSession } from './session-context.ts';
 import { Steps } from './steps.ts';
-import type { TokenServices } from './tokens.ts';
-
-/** The parts of an engine that all of its executions share. */
-export interface ExecutionServices extends TokenServices {
-  readonly registry: Registry;
-  readonly sessions: Sessions;
-  readonly toEvents: ToEvents;
-  /** The agent of a re-entered run does not repeat the recording: parks the run, and releases the execution at once. */
-  readonly onDiverged: (run_id: string, reason: string) => void;
-  readonly limits: Limits;
-  readonly dispatcher: LeaseHolder;
-  readonly now: () => string;
-  /** Whether the messages and tools of model calls are kept, and lines of `context.log`. */
-  readonly capturesContent: boolean;
-  /** A logger that adds the run's id. */
-  readonly logFor: (run_id: string) => AgentLog;
-  /**
-   * Runs work in the async context of the engine: `AsyncLocalStorage.snapshot()`, taken once. Agents start there,
-   * because the code that starts a run often belongs to the request of another client, or to the end of another run.
-   */
-  readonly outside: <T>(work: () => T) => T;
-  /** Undefined without an OpenTelemetry SDK. */
-  readonly traces: Traces | undefined;
-}
 
 /** What one execution has. */
-interface Owner {
+interface ExecutionParts {
   readonly recorder: Recorder;
   readonly runSignal: RunSignal;
   readonly pending: PendingWork;
@@ -75,7 +46,7 @@ export type AgentHost = ReturnType<typeof createHost>;
  */
 export function createHost(
   { limits, registry, sessions, now, logFor, capturesContent }: ExecutionServices,
-  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, ...owner }: Owner,
+  { recorder, runSignal, pending, unstarted, feed, fail, ask, use, record, ...parts }: ExecutionParts,
 ) {
   const { log, run } = recorder;
   const ready = (): Promise<void> | undefined => {
@@ -118,15 +89,15 @@ export function createHost(
       return principal;
     },
     /** Undefined where the agent may not ask: see `unjournaled`. */
-    ask: ask as Owner['ask'] | undefined,
+    ask: ask as ExecutionParts['ask'] | undefined,
     /** `step`: whose work has used it. */
     use: (used: RunUsage, step: string | undefined): void => {
       if (step !== undefined) feed?.journalUsage(step, used);
       use(used);
     },
     record,
-    request: owner.request,
-    reorderBuffer: owner.reorderBuffer,
+    request: parts.request,
+    reorderBuffer: parts.reorderBuffer,
     /** Whether the run is cancelled, and its agent may still clean up in steps. */
     cleansUp: (): boolean => runSignal.closing?.as === 'cancelled',
     /** See `Feed.whenWorkMayBegin`. */

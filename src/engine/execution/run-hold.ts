@@ -1,11 +1,5 @@
+import type { LeaseHolder } from '../../core/ports/lease.ts';
 import type { RunLog } from '../log/run-log.ts';
-
-/** See `Dispatcher`. */
-export interface LeaseHolder {
-  readonly node: string | undefined;
-  leasedSince(run_id: string): number | undefined;
-  whenRenewed(): Promise<void>;
-}
 
 /**
  * Knows whether this process still has a durable run that it executes. It takes the run under a lease. When that lease has ended,

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'eventemitter3';
 import type { Store } from '../../core/ports/store.ts';
 import type { Dispatcher } from '../dispatch/dispatcher.ts';
 import type { EngineEvents } from '../engine-events.ts';
-import type { ExecutionServices } from '../execution/host.ts';
+import type { ExecutionServices } from '../execution/execution-services.ts';
 import type { GroupCommits } from '../log/group-commits.ts';
 import type { Sessions } from '../sessions.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
