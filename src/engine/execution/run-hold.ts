@@ -2,8 +2,8 @@ import type { LeaseHolder } from '../../core/ports/lease.ts';
 import type { RunLog } from '../log/run-log.ts';
 
 /**
- * Knows whether this process still has a durable run that it executes. It takes the run under a lease. When that lease has ended,
- * any other node may take the run, and its agent has to wait here until it is known who has the run.
+ * Knows whether this process still has a durable run that it executes. The process takes the run under a lease. Once that lease
+ * has ended, any other node may take the run, and the agent has to wait here until this process has taken the run again.
  */
 export class RunHold {
   readonly #log: RunLog;

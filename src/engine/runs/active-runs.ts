@@ -37,7 +37,7 @@ export interface ActiveRunsEvents {
   endedElsewhere: [Execution];
   /** A run has come to this process or has left it, or another process has written to it: its readers have to find it again. */
   changed: [run_id: string];
-  /** The process stops: who waits for a run of another process waits no longer. */
+  /** The process stops. Readers of runs of other processes wait no longer. */
   stopping: [];
 }
 

@@ -18,7 +18,7 @@ export interface RunLookupOptions {
   readonly followed: Followed;
 }
 
-/** Finds any run of the store for those who read it: in this process where it is executed here, and in the store otherwise. */
+/** Finds any run for its readers: in this process where it is executed here, and in the store otherwise. */
 export class RunLookup implements RunFinder {
   readonly #store: Store;
   readonly #active: ActiveRuns;
