@@ -44,6 +44,7 @@ export { transcriptOf } from './core/history.ts';
 export type { ModelCallReport } from './core/model-call.ts';
 export type { HasText, PatchOperation } from './core/parts.ts';
 export { citation, json, progress, sharedState, statePatch, textOf, trajectory } from './core/parts.ts';
+export type { LeaseHolder } from './core/ports/lease.ts';
 export type {
   Delivery,
   DeliveryFilter,
