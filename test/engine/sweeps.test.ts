@@ -1,22 +1,35 @@
-import { map, of } from 'rxjs';
+import { of } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { defineAgent } from '../../src/core/agent.ts';
 import type { Batch, RunRow } from '../../src/core/ports/run-store.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { engineOf } from '../support/engine.ts';
 import { atRest, begin, begun, eventsOf, runOf, toTheEnd } from '../support/lives.ts';
+import { nodes } from '../support/nodes.ts';
 import { textOf } from '../support/run-output.ts';
+import { ask, finished } from '../support/serve.ts';
 import { turn } from '../support/turn.ts';
 
 /** Milliseconds that the runs wait for a reply. */
 const timeToReply = 1_000;
-const hurried = defineAgent(
-  { name: 'hurried', description: 'Waits a second for a reply.' },
-  (_, context) => context.await('?', { expiresIn: timeToReply }).pipe(map(() => 'ok')),
-  { durable: true },
-);
+/** An agent that asks. `ended` gets the runs in which its `finally` has run. */
+function hurriedAgent() {
+  const ended: string[] = [];
+  const hurried = defineAgent(
+    { name: 'hurried', description: 'Waits a second for a reply.' },
+    async (_, context) => {
+      try {
+        await context.await('?', { expiresIn: timeToReply });
+        return 'ok';
+      } finally {
+        ended.push(context.run_id);
+      }
+    },
+    { durable: true },
+  );
+  return { hurried, ended };
+}
 const works = defineAgent({ name: 'works', description: 'Answers.' }, () => of('worked'));
 
 type Trouble = 'has no events' | 'makes the store fail';
@@ -48,10 +61,11 @@ class Unreadable extends MemoryStore {
 }
 
 /** Runs that await in the store, in the order in which they are due, and an engine that has none of them in memory. */
-async function awaiting(count: number): Promise<{ store: Unreadable; engine: Engine; run_ids: string[] }> {
+async function awaiting(count: number) {
   // The clock stands still: a slow machine would be late.
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
+  const { hurried, ended } = hurriedAgent();
   const store = new Unreadable();
   const first = await startEngine([hurried], store, { passivateAfter: 1, sweepInterval: 1 });
   const run_ids: string[] = [];
@@ -64,7 +78,7 @@ async function awaiting(count: number): Promise<{ store: Unreadable; engine: Eng
   await first.stop();
   const engine = await startEngine([hurried, works], store, { sweepInterval: 2 });
   onTestFinished(() => engine.stop());
-  return { store, engine, run_ids };
+  return { store, engine, run_ids, ended };
 }
 
 const statusOf = async (store: Unreadable, run_id: string): Promise<string | undefined> =>
@@ -116,9 +130,37 @@ describe('awaits that time out', () => {
     await until(store, broken, 'failed');
     store.run_id = undefined;
     const { error, output } = await runOf(engine, broken);
-    expect([error, output]).toMatchObject([{ data: { reason: 'await_timeout' } }, []]);
+    // The process that gets the run to end it finds no log.
+    const reason = trouble === 'has no events' ? 'log_removed' : 'await_timeout';
+    expect([error, output]).toMatchObject([{ data: { reason } }, []]);
     expect((await eventsOf(engine, broken)).at(-1)).toMatchObject({ type: 'run.failed' });
     expect(textOf((await toTheEnd(engine, await begin(engine, 'works'))).run)).toBe('worked');
+  });
+
+  it('let the agent of a run that has left memory come to its end', async () => {
+    const { store, run_ids, ended } = await awaiting(2);
+    vi.advanceTimersByTime(timeToReply);
+    for (const run_id of run_ids) await until(store, run_id, 'failed');
+    expect([...ended].sort()).toEqual(run_ids);
+  });
+
+  it('let the agent of a run that another node executes come to its end', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { hurried, ended } = hurriedAgent();
+    const { node, queue, store } = nodes([hurried]);
+    const looks = vi.spyOn(store, 'due');
+    const a = await node('a', { limits: { sweepInterval: 2 } });
+    await node('b', { limits: { sweepInterval: 86_400_000 } });
+    queue.next = 'b';
+    const { run_id } = await (await a.post('/runs', ask('hurried'))).json();
+    vi.advanceTimersByTime(timeToReply);
+    for (const most = looks.mock.calls.length + 3; looks.mock.calls.length < most; ) await turn();
+    expect([(await store.run(run_id))?.status, ended]).toEqual(['awaiting', []]);
+    queue.next = 'a';
+    queue.expireLeases('b');
+    expect((await finished(a, run_id)).error).toMatchObject({ data: { reason: 'await_timeout' } });
+    expect(ended).toEqual([run_id]);
   });
 });
 

@@ -17,11 +17,10 @@ export async function expireRuns(services: RunServices): Promise<void> {
   for (const row of await store.due(now, page)) {
     if (active.local(row.run_id) !== undefined) continue;
     try {
-      // It left its node in the middle of other work, or has slept for long enough: see `ActiveRuns.release`.
-      const goesOn = row.status !== 'awaiting' || asksUntil(await readRun(store, row)) > now;
-      // A node that does not have its agent leaves it to others.
-      if (goesOn && executions.registry.find(row.agent_name) !== undefined) offers.offer(row.run_id);
-      else if (!goesOn) await endStoredRun(services, row, fail('await_timeout').toJSON());
+      // The process that gets the run ends it, so that its agent cleans up. The node that has it already does so as well.
+      if (row.parked === null && executions.registry.find(row.agent_name) !== undefined) offers.offer(row.run_id);
+      else if (row.status === 'awaiting' && asksUntil(await readRun(store, row)) <= now)
+        await endStoredRun(services, row, fail('await_timeout').toJSON());
     } catch (error) {
       // An error of one run must not keep the others from ending.
       executions.logFor(row.run_id).warn(`could not be ended after its await timed out; will retry: ${String(error)}`);
