@@ -1,5 +1,6 @@
 import { defineAgent, type MessagePart } from 'rivulet';
 import { cutEverywhere, Effects, runAgent } from 'rivulet/testing';
+import { concat, defer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 
 const steps = (parts: readonly MessagePart[]) => parts.flatMap(({ metadata }) => metadata ?? []);
@@ -82,6 +83,22 @@ describe('context.tool', () => {
     );
     const { run, cuts } = await cutEverywhere(durable, '?');
     expect([run.status, cuts > 1]).toEqual(['completed', true]);
+  });
+
+  it('may be in the work of a step, which ends the same after a crash at any point', async () => {
+    const nests = defineAgent(
+      { name: 'nests', description: '?' },
+      (_, context) =>
+        concat(
+          context.step('outer', () => context.tool('first', {}, () => 'done')),
+          defer(() => context.tool('second', {}, () => 'done as well')),
+        ),
+      { durable: true },
+    );
+    const { run, cuts } = await cutEverywhere(nests, '?');
+    expect([run.status, cuts > 1]).toEqual(['completed', true]);
+    const ids = steps(run.output[0]?.parts ?? []).map((step) => 'tool_call_id' in step && step.tool_call_id);
+    expect(ids).toEqual(['tool/outer#0.1', 'tool/outer#0.1', 'tool/1', 'tool/1']);
   });
 
   it('is not done again after a crash where it is not repeatable: its outcome is unknown', async () => {

@@ -62,7 +62,6 @@ class ContextCalls {
   readonly span: AgentSpan | undefined;
   #log: AgentLog | undefined;
   #session: AgentSession | undefined;
-  #tools = 0;
 
   constructor(host: AgentHost, agent_name: string, runSignal: RunSignal, span: AgentSpan | undefined, scope: Scope) {
     this.host = host;
@@ -125,9 +124,7 @@ class ContextCalls {
     work: (input: Input) => Output | PromiseLike<Output>,
     options: ToolOptions = {},
   ): AsyncGenerator<MessagePart, Output> {
-    this.#tools += 1;
-    const path = this.scope.now.calls.join(' ');
-    const id = `${path}${path === '' ? '' : ' '}tool/${this.#tools}`;
+    const id = this.scope.now.nextTool();
     const step: AgentContext['step'] = (named, begin, again) =>
       this.#step(named, begin, { again, span: () => this.span?.tool(name, id) });
     const asks: AgentContext['await'] = (request, how) => this.await(request, how);

@@ -51,8 +51,8 @@ export class AnswerOutput implements Output {
 
 /**
  * Where in a run steps begin and agents are called: in the run's own agent, in an agent that is called, or in the work of a
- * step. Steps and calls are counted for each scope. So they have the same ids in every life of the run, whichever of several
- * concurrent calls is faster.
+ * step. Steps, calls and tools are counted for each scope. So they have the same ids in every life of the run, whichever of
+ * several concurrent calls is faster, and although the work of a step is not done again.
  */
 export class Scope {
   /** The calls that led here, as `panel/1 optimist/1`; empty for the run's own agent. */
@@ -116,11 +116,15 @@ export class Scope {
   call(agent: string, asStep: boolean, output = this.output): Scope {
     const count = this.#count(`call ${agent}`) + 1;
     const own = `${agent}/${count}`;
-    // Clients see a path of calls only. The journal's path has steps as well.
-    const shown = this.#agent === undefined ? own : `${agent}/${this.#prefix.replace(/[^\w#+/-]+/g, '_')}.${count}`;
+    const shown = this.#shown(agent, count);
     const prefix = this.#agent === undefined && this.#prefix !== '' ? `${this.#prefix} ${own}` : this.#within(own);
     const step = asStep ? this.#within(`call ${own}#0`) : this.step;
     return new Scope(prefix, [...this.calls, shown], output, { called: own, step, outer: working?.getStore() });
+  }
+
+  /** The id that clients see of the next call of a tool. */
+  nextTool(): string {
+    return [...this.calls, this.#shown('tool', this.#count('tool') + 1)].join(' ');
   }
 
   /**
@@ -136,6 +140,13 @@ export class Scope {
   run<T>(work: () => T): T {
     working ??= new AsyncLocalStorage();
     return working.run(this, work);
+  }
+
+  /** Clients see a path of calls only. The journal's path has steps as well. */
+  #shown(name: string, count: number): string {
+    return this.#agent === undefined
+      ? `${name}/${count}`
+      : `${name}/${this.#prefix.replace(/[^\w#+/-]+/g, '_')}.${count}`;
   }
 
   #within(own: string): string {
