@@ -6,6 +6,7 @@ import { openStore } from '../../src/stores/open.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { durable, echo } from '../support/agents.ts';
 import { deferred } from '../support/deferred.ts';
+import { Hold } from '../support/hold.ts';
 import {
   apiOnly,
   ask,
@@ -18,7 +19,7 @@ import {
   textOf,
   types,
 } from '../support/serve.ts';
-import { turn } from '../support/turn.ts';
+import { turn, turns } from '../support/turn.ts';
 
 const reply = (content: string, more: object = {}) => ({
   mode: 'sync',
@@ -118,6 +119,33 @@ describe('a step', () => {
     leave();
     for (let turns = 0; turns < 20; turns += 1) await turn();
     expect(await Promise.race([...outcomes, 'waits'])).toBe('waits');
+  });
+
+  it('never goes on after `committed`, where its run leaves before the store has answered', async () => {
+    const store = new MemoryStore();
+    const commit = store.commit.bind(store);
+    const commits = new Hold();
+    vi.spyOn(store, 'commit').mockImplementation(async (writes) => {
+      if (writes.some(({ journal = [] }) => journal.join().includes('about to pay'))) await commits.come();
+      return commit(writes);
+    });
+    const did: string[] = [];
+    const agent = durable('pays', (_, { step, committed }) =>
+      step('pay', async function* () {
+        yield 'about to pay';
+        await committed();
+        did.push('paid');
+      }),
+    );
+    const app = await createServer({ agents: [agent], store, ...apiOnly, limits: { shutdownGrace: 0 } });
+    await app.inject({ method: 'POST', url: '/runs', payload: ask('pays', 'go', { mode: 'async' }) });
+    await commits.held();
+    const closed = app.close();
+    await turns(5);
+    commits.letGo();
+    await closed;
+    await turns(20);
+    expect(did).toEqual([]);
   });
 
   it('does its work once, and emits the same values after a crash', async () => {

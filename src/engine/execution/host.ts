@@ -59,10 +59,10 @@ export function createHost(
   const committed = async (): Promise<void> => {
     // What a step has just emitted is journaled a turn later.
     const isJournaled = (await feed?.whenJournaled()) ?? true;
-    // The run goes on elsewhere without what is emitted here now.
+    if (isJournaled) await (feed?.hold.whenHeld() ?? log.flushed());
+    // The run goes on elsewhere, and there its agent may do what follows.
     if (runSignal.left) return never();
     if (!isJournaled) throw new EndOfWork(runSignal.closing?.reason ?? '', false);
-    await (feed?.hold.whenHeld() ?? log.flushed());
   };
   let principal: Principal | undefined;
   return {
