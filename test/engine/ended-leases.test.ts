@@ -133,6 +133,30 @@ it('a node begins no work without a lease, and goes on when it has the next one'
   expect(begun).toEqual([1]);
 });
 
+it('a node begins no work after other work of the same turn that has held it for longer than its lease', async () => {
+  const begun: string[] = [];
+  let endLease = (_?: number): void => {};
+  const both = durable('both', async (_, { step }) => {
+    await step('look', () => 'all is well');
+    const count = step('count', () => {
+      endLease();
+      return 'counted';
+    });
+    await Promise.all([count, step('pay', () => `${begun.push('pay')}`)]);
+    return 'done';
+  });
+  const shared = nodes([both]);
+  const node = await leased(shared);
+  endLease = node.endLease;
+  const { run_id } = await (await node.b.post('/runs', ask('both', 'go', { mode: 'async' }))).json();
+  while (!(await shared.store.journal(run_id)).some((line) => line.includes('all is well'))) await turn();
+  await turns(20);
+  expect(begun).toEqual([]);
+  endLease(1);
+  await completedIn(shared.store, run_id);
+  expect(begun).toEqual(['pay']);
+});
+
 describe('the agent of a run that another node has taken over', () => {
   /** Begins a run on `b`, and lets another node take it over when the lease of `b` has ended. */
   async function runOf(run: AgentFunction, limits: Partial<Limits> = {}) {

@@ -202,7 +202,8 @@ export class Feed {
     };
     const allowed = receiver.sleeps ? undefined : this.whenWorkMayBegin();
     if (allowed === undefined) begin();
-    else void allowed.then(begin);
+    // What another step has begun in this turn may have held the process for longer than its lease.
+    else void allowed.then(() => (this.hold.holds ? begin() : this.#begin(step, receiver)));
   }
 
   /** Gives a step in the work of another one what the journal has of it. What its own work has not ended goes on. */
