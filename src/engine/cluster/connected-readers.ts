@@ -12,10 +12,12 @@ interface RunReaders {
   readonly nodes: Nodes | undefined;
   count: number;
   timer: NodeJS.Timeout | undefined;
-  /** What the other nodes know of this one, where `told` resolves to true. */
+  /** What this node has told the other nodes of its readers. They know it where `told` resolves to true. */
   known: 'nothing' | 'connected' | 'disconnected';
-  /** Never rejects. */
+  /** Whether the store took the last write that told the other nodes. Never rejects. */
   told: Promise<boolean>;
+  /** While this node leaves the run: whether it is the last node with readers. Never rejects. */
+  leaving: Promise<boolean> | undefined;
 }
 
 /** What `connect` returns where the policy does nothing, so that the caller need not watch the connection. */
@@ -81,14 +83,23 @@ export class ConnectedReaders {
     await Promise.all(
       this.#byRun.all().map((readers) => {
         clearTimeout(readers.timer);
-        return readers.count === 0 ? readers.told : this.#leave(readers, false);
+        return readers.count === 0 ? (readers.leaving ?? readers.told) : this.#leave(readers, false);
       }),
     );
   }
 
   #add(run_id: string, grace: number, nodes: Nodes | undefined): RunReaders {
     const told = Promise.resolve(true);
-    const readers: RunReaders = { run_id, grace, nodes, count: 0, timer: undefined, known: 'nothing', told };
+    const readers: RunReaders = {
+      run_id,
+      grace,
+      nodes,
+      count: 0,
+      timer: undefined,
+      known: 'nothing',
+      told,
+      leaving: undefined,
+    };
     this.#byRun.set(run_id, readers);
     return readers;
   }
@@ -109,9 +120,10 @@ export class ConnectedReaders {
   }
 
   #tell(readers: RunReaders, tell: (nodes: Nodes) => Promise<void>): void {
-    const { nodes } = readers;
+    const { nodes, leaving, told } = readers;
     if (nodes === undefined) return;
-    readers.told = readers.told
+    readers.leaving = undefined;
+    readers.told = (leaving ?? told)
       .then(() => tell(nodes))
       .then(
         () => true,
@@ -121,21 +133,22 @@ export class ConnectedReaders {
 
   /** Cancels the run where its client has disconnected, and no reader is left at any node. */
   async #leave(readers: RunReaders, disconnected: boolean): Promise<void> {
-    const { run_id, known, nodes } = readers;
+    const { run_id, known, nodes, told } = readers;
     readers.known = 'nothing';
-    if (nodes !== undefined) {
+    if (nodes === undefined) return this.#remove(run_id, disconnected);
+    const leaving = told
+      .then((isTold) => nodes.leave(run_id, isTold && known === 'disconnected'))
       // A store that fails cannot cancel a run either.
-      const left = readers.told
-        .then((isTold) => nodes.leave(run_id, isTold && known === 'disconnected'))
-        .catch(() => false);
-      readers.told = left;
-      const isLast = await left;
-      // A reader has come meanwhile.
-      if (readers.told !== left) return;
-      if (!isLast) disconnected = false;
-    }
+      .catch(() => false);
+    readers.leaving = leaving;
+    const isLast = await leaving;
+    // Otherwise a reader has come meanwhile.
+    if (readers.leaving === leaving) this.#remove(run_id, disconnected && isLast);
+  }
+
+  #remove(run_id: string, cancels: boolean): void {
     this.#byRun.delete(run_id);
-    if (disconnected) this.#cancel(run_id);
+    if (cancels) this.#cancel(run_id);
   }
 }
 
