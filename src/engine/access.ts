@@ -21,7 +21,6 @@ import type { AwaitResumeInput } from '../schema/run.ts';
 import type { Session } from '../schema/session.ts';
 import { manifestsOf } from './agents/registry.ts';
 import type { ChangeReader, ChangesOptions } from './changes/change-reader.ts';
-import type { Services } from './cluster/sync.ts';
 import { isCheckpoint } from './log/checkpoint.ts';
 import type { Cursor, CursorOptions } from './log/cursor.ts';
 import { diagnosticsIn } from './log/journal.ts';
@@ -39,6 +38,7 @@ import {
 import { dropRuns, eraseOwner, removeRun, removeSession } from './runs/remove.ts';
 import { resumeRun } from './runs/resume.ts';
 import { retryRun } from './runs/retry.ts';
+import type { Services } from './services.ts';
 import { charsKept, type ReadBudget, unlimited } from './store/read-budget.ts';
 import type { IsVisible, VisibleRuns } from './store/visible-runs.ts';
 import type { DeliveryPage } from './webhooks/webhooks.ts';

@@ -9,7 +9,6 @@ import type { Registry } from './agents/registry.ts';
 import { RunChanges } from './changes/run-changes.ts';
 import { ConnectedReaders } from './cluster/connected-readers.ts';
 import { ReaderNodes } from './cluster/reader-nodes.ts';
-import type { Services } from './cluster/sync.ts';
 import type { Dispatcher } from './dispatch/dispatcher.ts';
 import { LocalDispatcher } from './dispatch/local-dispatcher.ts';
 import { SharedDispatcher } from './dispatch/shared-dispatcher.ts';
@@ -56,6 +55,13 @@ export interface EngineOptions {
   readonly clock?: () => number;
   /** Default: nothing is traced. */
   readonly traces?: Traces | undefined;
+}
+
+/** The parts of an engine. */
+export interface Services extends RunServices {
+  readonly changes: RunChanges;
+  readonly readers: ConnectedReaders;
+  readonly followed: Followed;
 }
 
 function dispatcherOf({ store: { claims }, registry, onFailure }: EngineOptions, limits: Limits): Dispatcher {

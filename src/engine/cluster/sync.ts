@@ -16,8 +16,9 @@ const concurrentChecks = 16;
 /** The statuses of runs that a node has to execute, or that are queued. */
 const executableStatuses = openStatuses.filter((status) => status !== 'awaiting');
 
-/** The parts of an engine, with those that hear of other nodes. */
-export interface Services extends RunServices {
+/** The parts of the engine that hear of other nodes. */
+interface SyncServices
+  extends Pick<RunServices, 'store' | 'active' | 'lookup' | 'dispatcher' | 'queue' | 'executions'> {
   readonly changes: RunChanges;
   readonly readers: ConnectedReaders;
   readonly followed: Followed;
@@ -28,7 +29,7 @@ export interface Services extends RunServices {
  * polls for missed notifications.
  */
 export class Sync {
-  readonly #services: Services;
+  readonly #services: SyncServices;
   readonly #executor: Executor;
   readonly #onFailure: (error: unknown) => void;
   readonly #polls: readonly PeriodicTask[];
@@ -36,14 +37,15 @@ export class Sync {
   #seen = new Map<string, number>();
 
   /** `onFailure` receives the errors of the store. */
-  constructor(services: Services, executor: Executor, onFailure: (error: unknown) => void) {
-    const { pollInterval, lease } = services.executions.limits;
+  constructor(services: SyncServices, executor: Executor, onFailure: (error: unknown) => void) {
+    // Other nodes take an entry of this node's readers for that of a dead node after two leases: see `ReaderNodes`.
+    const { pollInterval, lease: renewInterval } = services.executions.limits;
     this.#services = services;
     this.#executor = executor;
     this.#onFailure = onFailure;
     this.#polls = [
       new PeriodicTask(pollInterval, () => this.#poll(), onFailure),
-      new PeriodicTask(lease, () => this.#tendOpenRuns(), onFailure),
+      new PeriodicTask(renewInterval, () => this.#tendOpenRuns(), onFailure),
     ];
   }
 
