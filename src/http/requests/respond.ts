@@ -22,7 +22,7 @@ import {
 } from '../sse/projected-stream.ts';
 import { after, type Projection, Projector, piecesIn } from '../sse/projection.ts';
 import { type OneStream, sendStream } from '../sse/stream.ts';
-import type { Source } from '../sse/writer.ts';
+import type { BatchSource } from '../sse/writer.ts';
 import type { StreamMode } from '../traffic.ts';
 import { onceClosed } from './once-closed.ts';
 
@@ -139,7 +139,7 @@ export class Responder {
   /** Streams what a source of no single run gives, until it ends or the client disconnects. */
   pipe<Batch>(
     reply: FastifyReply,
-    source: Source<Batch>,
+    source: BatchSource<Batch>,
     piecesOf: (batch: Batch) => readonly Piece[],
     ending?: OneStream['ending'],
   ): FastifyReply {

@@ -1,6 +1,6 @@
 import { tokenHead } from '../../core/encode.ts';
 import type { Batch } from '../../core/ports/run-store.ts';
-import type { Source } from './writer.ts';
+import type { BatchSource } from './writer.ts';
 
 /** Lines that are held back at most; a token more, and all are read. */
 const maxHeld = 1_000;
@@ -9,15 +9,15 @@ const maxHeld = 1_000;
  * Reads tokens at most once in an interval, all those since the last time in one batch. Any other event is read at once,
  * after the tokens before it. For projections that write one frame for the tokens of a batch.
  */
-export class Paced implements Source<Batch> {
-  readonly #source: Source<Batch>;
+export class Paced implements BatchSource<Batch> {
+  readonly #source: BatchSource<Batch>;
   readonly #interval: number;
   #held: { readonly first: number; readonly lines: string[] } | undefined;
   #sourceEnded = false;
   #timer: NodeJS.Timeout | undefined;
   #onReady = (): void => {};
 
-  constructor(source: Source<Batch>, interval: number) {
+  constructor(source: BatchSource<Batch>, interval: number) {
     this.#source = source;
     this.#interval = interval;
   }

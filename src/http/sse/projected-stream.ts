@@ -13,7 +13,7 @@ import { type Piece, rewriteEnd } from './frames.ts';
 import { Paced } from './paced.ts';
 import { beginning, type Position, type Projection, Projector } from './projection.ts';
 import { type Ending, type StreamOptions, sendStream } from './stream.ts';
-import type { Source } from './writer.ts';
+import type { BatchSource } from './writer.ts';
 
 type Until<State> = 'settled' | 'final' | ((state: State) => boolean);
 
@@ -88,7 +88,7 @@ export async function sendProjected<State>(
       return atTail !== undefined && cursor.caughtUp ? rewriteEnd(pieces, atTail) : pieces;
     };
     const ending = (error: unknown): Ending => endingOf(error, reply, projector, cursor, options);
-    const source: Source<Batch> = {
+    const source: BatchSource<Batch> = {
       read: () => (isOpenEnded && isComplete(projector, until, cursor) ? 'end' : cursor.read()),
       onReady: (callback) => cursor.onReady(callback),
       get ended() {

@@ -1,4 +1,4 @@
-import type { Source } from './writer.ts';
+import type { BatchSource } from './writer.ts';
 
 /** `pulled`: the next batch is here. Each pull ends in `pulled`, `ended` or `failed`. */
 type State<Batch> =
@@ -7,7 +7,7 @@ type State<Batch> =
   | { readonly kind: 'failed'; readonly error: unknown };
 
 /** A source that pulls from an async iterable: one batch at a time, and the next one when that was read. */
-export class Pulled<Batch> implements Source<Batch> {
+export class Pulled<Batch> implements BatchSource<Batch> {
   readonly #batches: AsyncIterator<Batch, unknown>;
   readonly #close: () => void;
   #state: State<Batch> = { kind: 'idle' };

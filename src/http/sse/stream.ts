@@ -8,7 +8,7 @@ import { onceClosed } from '../requests/once-closed.ts';
 import type { StreamMode } from '../traffic.ts';
 import type { Piece } from './frames.ts';
 import type { StreamMonitor } from './stream-monitor.ts';
-import { begin, breakOff, pump, type Source } from './writer.ts';
+import { type BatchSource, begin, breakOff, pump } from './writer.ts';
 
 export interface StreamOptions {
   readonly monitor: StreamMonitor;
@@ -41,7 +41,7 @@ export type Ending = 'break' | { readonly text: string };
  */
 export function sendStream<Batch>(
   reply: FastifyReply,
-  source: Source<Batch>,
+  source: BatchSource<Batch>,
   piecesOf: (batch: Batch) => readonly Piece[],
   { streams: { monitor, retry }, mode, onClose, lead = '', ending }: OneStream,
 ): void {

@@ -11,7 +11,7 @@ const scheduler = new FairScheduler();
 const none: readonly Piece[] = [];
 
 /** What a stream reads: batches, when the client can take the next one. */
-export interface Source<Batch> {
+export interface BatchSource<Batch> {
   /** `later` where no batch is ready, `end` after the last one. */
   read(): Batch | 'later' | 'end';
   /** Sets the callback for when there may be more, after a read that returned `later`. */
@@ -32,7 +32,7 @@ const nothing: Flush = () => {};
  */
 export const pump = <Batch>(
   reply: FastifyReply,
-  source: Source<Batch>,
+  source: BatchSource<Batch>,
   piecesOf: (batch: Batch) => readonly Piece[],
   onEnd: (error?: unknown) => void,
   flush: Flush,
@@ -40,7 +40,7 @@ export const pump = <Batch>(
 
 class Pump<Batch> {
   readonly #reply: FastifyReply;
-  readonly #source: Source<Batch>;
+  readonly #source: BatchSource<Batch>;
   readonly #piecesOf: (batch: Batch) => readonly Piece[];
   readonly #onEnd: (error?: unknown) => void;
   #flush: Flush;
@@ -54,7 +54,7 @@ class Pump<Batch> {
 
   constructor(
     reply: FastifyReply,
-    source: Source<Batch>,
+    source: BatchSource<Batch>,
     piecesOf: (batch: Batch) => readonly Piece[],
     onEnd: (error?: unknown) => void,
     flush: Flush,
