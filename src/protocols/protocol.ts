@@ -4,7 +4,7 @@ import type { CredentialKind } from '../http/auth/authenticate.ts';
 import type { Signatures } from '../http/auth/signatures.ts';
 import type { HttpLimits } from '../http/limits/limits.ts';
 import type { AccessOf } from '../http/requests/caller.ts';
-import { type Answer, type AnswerBelow, refuse } from '../http/requests/errors.ts';
+import { type AnswerBelow, type Refusal, refuse } from '../http/requests/errors.ts';
 import type { Responder } from '../http/requests/respond.ts';
 import type { ServerUrl } from '../http/server-url.ts';
 
@@ -43,7 +43,7 @@ export interface ProtocolAddress {
 export function answerErrors(
   app: FastifyInstance,
   { prefix, answerBelow }: Pick<ProtocolOptions, 'prefix' | 'answerBelow'>,
-  send: (reply: FastifyReply, answer: Answer) => void,
+  send: (reply: FastifyReply, refusal: Refusal) => void,
 ): void {
   const answer = (error: unknown, request: FastifyRequest, reply: FastifyReply): void =>
     send(reply, refuse(error, request, reply));

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorName, fail, RivuletError } from '../../core/errors.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 
-/** What an error answers a request with. */
-export interface Answer {
+/** What the answer to a request that fails says: the status, the name and the body of its error. */
+export interface Refusal {
   readonly status: number;
   readonly reason: ErrorName;
   readonly body: ErrorBody;
@@ -19,16 +19,16 @@ export const pathOf = ({ url }: Pick<FastifyRequest, 'url'>): string => withoutK
  * The status and body for an error. Errors of Fastify, of its plugins and of an app that embeds this one keep their
  * status; client errors keep their message, too.
  */
-export function answerTo(error: unknown, request: FastifyRequest): Answer {
+export function refusalOf(error: unknown, request: FastifyRequest): Refusal {
   const known = error instanceof RivuletError ? error : knownError(statusOf(error), request);
-  if (known !== undefined) return answerOf(known, known.status);
+  if (known !== undefined) return refusalWith(known, known.status);
   const status = statusOf(error);
   const message = error instanceof Error && error.message !== '' ? error.message : 'The request was refused.';
   const unknown = status >= 500 ? fail('internal_error', request.id) : fail('bad_request', message);
-  return answerOf(unknown, status);
+  return refusalWith(unknown, status);
 }
 
-function answerOf(error: RivuletError, status: number): Answer {
+function refusalWith(error: RivuletError, status: number): Refusal {
   const body = error.toJSON();
   return { status, reason: error.kind, body: { ...body, message: withoutKeys(body.message) } };
 }
@@ -55,9 +55,9 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
 }
 
 /** Prepares the answer to a request that fails: logs the error, sets the status, and returns what its body has to say. */
-export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): Answer {
-  const answer = answerTo(error, request);
-  const { status, reason, body } = answer;
+export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): Refusal {
+  const refusal = refusalOf(error, request);
+  const { status, reason, body } = refusal;
   if (status === 503 && error instanceof RivuletError) request.log.warn({ err: error.cause }, body.message);
   else if (status >= 500) request.log.error({ err: error }, body.message);
   if (status === 503 && !reply.hasHeader('Retry-After')) reply.header('Retry-After', '1');
@@ -67,7 +67,7 @@ export function refuse(error: unknown, request: FastifyRequest, reply: FastifyRe
   if (reason === 'body_too_large') reply.removeHeader('connection');
   reply.refusal = reason;
   reply.code(status);
-  return answer;
+  return refusal;
 }
 
 type Answerer = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void;

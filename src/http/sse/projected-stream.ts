@@ -6,7 +6,7 @@ import type { Access } from '../../engine/access.ts';
 import { unwatched } from '../../engine/cluster/connected-readers.ts';
 import type { Cursor } from '../../engine/log/cursor.ts';
 import type { ErrorBody } from '../../schema/error.ts';
-import { answerTo } from '../requests/errors.ts';
+import { refusalOf } from '../requests/errors.ts';
 import { onceClosed } from '../requests/once-closed.ts';
 import type { StreamMode, TrafficObserver } from '../traffic.ts';
 import { type Piece, rewriteEnd } from './frames.ts';
@@ -132,7 +132,9 @@ function endingOf<State>(
   { until = 'settled', end, interrupted }: ProjectedStream<State>,
 ): Ending {
   if (error === undefined && isComplete(projector, until, cursor)) return { text: end?.(projector.state) ?? '' };
-  return interrupted === undefined ? 'break' : { text: interrupted(answerTo(error ?? fail('stopping'), request).body) };
+  return interrupted === undefined
+    ? 'break'
+    : { text: interrupted(refusalOf(error ?? fail('stopping'), request).body) };
 }
 
 /** Closes a cursor after so many milliseconds. Returns a function that stops the timer. */

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { EventMessage } from 'fastify-sse-v2';
 import { encode } from '../../core/encode.ts';
 import type { RivuletError } from '../../core/errors.ts';
-import { answerTo } from '../requests/errors.ts';
+import { refusalOf } from '../requests/errors.ts';
 import { onceClosed } from '../requests/once-closed.ts';
 import type { StreamMode } from '../traffic.ts';
 import type { Piece } from './frames.ts';
@@ -82,7 +82,7 @@ export function sendStream<Batch>(
   const end = (error?: unknown): void => {
     closeSource();
     // A run may be removed while it is read, which is no failure.
-    const isFailure = error !== undefined && answerTo(error, reply.request).status >= 500;
+    const isFailure = error !== undefined && refusalOf(error, reply.request).status >= 500;
     if (isFailure) reply.log.error({ err: error }, 'a stream ended early');
     // Also where the client has left, and the response does not know it yet.
     if (raw.destroyed || reply.request.raw.socket.destroyed) return;
@@ -114,5 +114,5 @@ function headersOf(reply: FastifyReply): OutgoingHttpHeaders {
 // library. It would copy each frame twice for each reader, where all readers can share one, and keep 4 KB for each
 // stream.
 async function* errorEvent(error: unknown, { request }: FastifyReply): AsyncGenerator<EventMessage> {
-  yield { data: encode({ type: 'error', error: answerTo(error, request).body }) };
+  yield { data: encode({ type: 'error', error: refusalOf(error, request).body }) };
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Answer } from '../../http/requests/errors.ts';
+import type { Refusal } from '../../http/requests/errors.ts';
 import { contentTypeFor } from './negotiation.ts';
 
 /** An error as clients read it: a status for HTTP, its name in gRPC, and a code for JSON-RPC. */
@@ -61,7 +61,7 @@ const names: Readonly<Record<number, string>> = {
   503: 'UNAVAILABLE',
 };
 
-function wordsOf({ status, reason }: Answer): Words {
+function wordsOf({ status, reason }: Refusal): Words {
   const internal = { status, name: names[status] ?? 'INTERNAL', code: -32603 };
   return known[reason] ?? (status >= 500 ? internal : { status, name: names[status] ?? invalidArgument, code: -32600 });
 }
@@ -69,7 +69,7 @@ function wordsOf({ status, reason }: Answer): Words {
 const json = 'application/json; charset=utf-8';
 
 /** What programs read: the reason in the protocol's words, or else this server's own. */
-const detailsOf = ({ reason: own }: Answer, { reason }: Words) => [
+const detailsOf = ({ reason: own }: Refusal, { reason }: Words) => [
   {
     '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
     reason: reason ?? own.toUpperCase(),
@@ -78,26 +78,26 @@ const detailsOf = ({ reason: own }: Answer, { reason }: Words) => [
   },
 ];
 
-export function sendRestError(reply: FastifyReply, answer: Answer): void {
-  const words = wordsOf(answer);
+export function sendRestError(reply: FastifyReply, refusal: Refusal): void {
+  const words = wordsOf(refusal);
   const { status: code, name: status } = words;
-  const { message } = answer.body;
+  const { message } = refusal.body;
   reply
     .code(code)
     .type(contentTypeFor(reply.request))
-    .send(JSON.stringify({ error: { code, status, message, details: detailsOf(answer, words) } }));
+    .send(JSON.stringify({ error: { code, status, message, details: detailsOf(refusal, words) } }));
 }
 
 /** Statuses of HTTP that clients and proxies act on, before they read the body. */
 const ofHttp = new Set([401, 403, 429]);
 
 /** JSON-RPC answers its own errors with 200. `id` is the request's, as JSON. */
-export function sendRpcError(reply: FastifyReply, answer: Answer, id: string): void {
-  const words = wordsOf(answer);
-  const isHttp = ofHttp.has(answer.status) || answer.status >= 500;
-  const error = JSON.stringify({ code: words.code, message: answer.body.message, data: detailsOf(answer, words) });
+export function sendRpcError(reply: FastifyReply, refusal: Refusal, id: string): void {
+  const words = wordsOf(refusal);
+  const isHttp = ofHttp.has(refusal.status) || refusal.status >= 500;
+  const error = JSON.stringify({ code: words.code, message: refusal.body.message, data: detailsOf(refusal, words) });
   reply
-    .code(isHttp ? answer.status : 200)
+    .code(isHttp ? refusal.status : 200)
     .type(json)
     .send(`{"jsonrpc":"2.0","id":${id},"error":${error}}`);
 }

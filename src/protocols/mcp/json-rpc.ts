@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { type ErrorName, RivuletError } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { compile, open } from '../../core/validate.ts';
-import type { Answer } from '../../http/requests/errors.ts';
+import type { Refusal } from '../../http/requests/errors.ts';
 
 /** The id of a request; answers have it with the same type. */
 export const RpcId = Type.Union([Type.String({ maxLength: 200 }), Type.Integer()]);
@@ -113,7 +113,7 @@ export function idIn(body: unknown): RpcId | null {
  * An error as JSON-RPC. Where it belongs to a request of the protocol, the status is 200, because older clients read no
  * body of any other; a client that should come back later, or send credentials, has to see the status.
  */
-export function sendAnswer(reply: FastifyReply, { status, reason, body }: Answer): void {
+export function sendRefusal(reply: FastifyReply, { status, reason, body }: Refusal): void {
   const id = idIn(reply.request.body);
   const isOfParams = ofParams.has(status);
   if (isOfParams && id !== null) reply.code(200);

@@ -24,7 +24,7 @@ import {
   tasksExtension,
   versions,
 } from './client.ts';
-import { idIn, messageIn, RpcError, resultOf, sendAnswer, sendRpcError } from './json-rpc.ts';
+import { idIn, messageIn, RpcError, resultOf, sendRefusal, sendRpcError } from './json-rpc.ts';
 import { taskFrames, taskIdsIn } from './subscriptions.ts';
 import { cancelTask, getTask, updateTask } from './tasks.ts';
 import { toolsAfter } from './tools.ts';
@@ -37,7 +37,7 @@ const checkInitialize = compile(open({ protocolVersion: Type.String(), capabilit
 export const mcpRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
   const { access } = options;
   const server = new McpServer(options);
-  answerErrors(app, options, sendAnswer);
+  answerErrors(app, options, sendRefusal);
 
   app.post(
     '/',

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Answer } from '../../http/requests/errors.ts';
+import type { Refusal } from '../../http/requests/errors.ts';
 import type { ErrorBody } from '../../schema/error.ts';
 import { codeOf } from '../replies.ts';
 
@@ -29,7 +29,7 @@ const codes: Readonly<Record<string, string>> = {
 
 /** A request that is refused. What OpenAI answers with 400 is a 422 elsewhere on this server. */
 function wordsOf(
-  { status: own, reason, body }: Answer,
+  { status: own, reason, body }: Refusal,
   models: string,
 ): { status: number; body: { error: OpenAiError } } {
   const message =
@@ -48,8 +48,8 @@ const paramOf = (reason: string, message: string): string | null =>
  * Answers a request with an error. Clients repeat requests that were refused with 409, which does not help. `models` is the
  * address of the list of models.
  */
-export function sendError(reply: FastifyReply, answer: Answer, models: string): void {
-  const { status, body } = wordsOf(answer, models);
+export function sendError(reply: FastifyReply, refusal: Refusal, models: string): void {
+  const { status, body } = wordsOf(refusal, models);
   if (status === 409) reply.header('x-should-retry', 'false');
   reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(body));
 }
