@@ -7,7 +7,7 @@ import { RunHeaders } from '../../schema/api.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';
 import { runError } from './projection.ts';
 import { RunAgentInput } from './run-input.ts';
-import { RunStreams } from './streams.ts';
+import { AgUiStreams } from './streams.ts';
 
 const agentParams = Type.Object({ agent: Type.String() });
 const runParams = Type.Object({ agent: Type.String(), runId: Type.String({ maxLength: 255 }) });
@@ -23,7 +23,7 @@ const reattachQuery = Type.Object({
 /** AG-UI: an agent is an address to post to; a run of the client is a turn of a run here. */
 export const agUiRoutes: FastifyPluginAsyncTypebox<ProtocolOptions> = async (app, options) => {
   const { access, responder } = options;
-  const streams = new RunStreams(responder);
+  const streams = new AgUiStreams(responder);
   answerErrors(app, options, (reply, { body }) =>
     reply.type('application/json; charset=utf-8').send(JSON.stringify(runError(body))),
   );

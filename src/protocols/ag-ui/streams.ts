@@ -51,7 +51,7 @@ const scopeOf = (agent: string): string => `ag-ui ${agent}`;
 const keyOf = ({ body, headers }: Posted): string => headers['idempotency-key'] ?? body.runId;
 
 /** The streams that answer AG-UI clients. */
-export class RunStreams {
+export class AgUiStreams {
   readonly #responder: Responder;
 
   constructor(responder: Responder) {
