@@ -21,7 +21,7 @@ import {
   sendProjected,
 } from '../sse/projected-stream.ts';
 import { after, type Projection, Projector, piecesIn } from '../sse/projection.ts';
-import { type OneStream, sendStream } from '../sse/stream.ts';
+import { type StreamOptions, sendStream } from '../sse/stream.ts';
 import type { BatchSource } from '../sse/writer.ts';
 import type { StreamMode } from '../traffic.ts';
 import { onceClosed } from './once-closed.ts';
@@ -141,7 +141,7 @@ export class Responder {
     reply: FastifyReply,
     source: BatchSource<Batch>,
     piecesOf: (batch: Batch) => readonly Piece[],
-    ending?: OneStream['ending'],
+    ending?: StreamOptions['ending'],
   ): FastifyReply {
     sendStream(reply, source, piecesOf, { streams: this.#streams, mode: 'runs', onClose: () => {}, ending });
     return reply;

@@ -12,7 +12,7 @@ import type { StreamMode, TrafficObserver } from '../traffic.ts';
 import { type Piece, rewriteEnd } from './frames.ts';
 import { Paced } from './paced.ts';
 import { beginning, type Position, type Projection, Projector } from './projection.ts';
-import { type Ending, type StreamOptions, sendStream } from './stream.ts';
+import { type Ending, type SharedOptions, sendStream } from './stream.ts';
 import type { BatchSource } from './writer.ts';
 
 type Until<State> = 'settled' | 'final' | ((state: State) => boolean);
@@ -48,8 +48,8 @@ export interface ProjectedStream<State> {
   readonly timeout?: number;
 }
 
-/** What all streams of a server share. */
-export interface Streams extends StreamOptions {
+/** What all streams of a server share, with the observer of those that continue after a cursor. */
+export interface Streams extends SharedOptions {
   readonly traffic: TrafficObserver;
 }
 

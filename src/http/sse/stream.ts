@@ -10,16 +10,16 @@ import type { Piece } from './frames.ts';
 import type { StreamMonitor } from './stream-monitor.ts';
 import { type BatchSource, begin, breakOff, pump } from './writer.ts';
 
-export interface StreamOptions {
+/** What all streams of a server share. */
+export interface SharedOptions {
   readonly monitor: StreamMonitor;
   /** Milliseconds that a client waits before it reconnects; sent as the first line of the stream. */
   readonly retry: number;
 }
 
-/** One stream of a server. */
-export interface OneStream {
-  /** Options that all streams share. */
-  readonly streams: StreamOptions;
+/** How one stream is sent. */
+export interface StreamOptions {
+  readonly streams: SharedOptions;
   readonly mode: StreamMode;
   /** Called when the response closes, with true where its client disconnected before the end of the stream. */
   readonly onClose: (early: boolean) => void;
@@ -43,7 +43,7 @@ export function sendStream<Batch>(
   reply: FastifyReply,
   source: BatchSource<Batch>,
   piecesOf: (batch: Batch) => readonly Piece[],
-  { streams: { monitor, retry }, mode, onClose, lead = '', ending }: OneStream,
+  { streams: { monitor, retry }, mode, onClose, lead = '', ending }: StreamOptions,
 ): void {
   const { raw } = reply;
   const closeSource = (): void => source.close();
