@@ -9,7 +9,7 @@ import type { RunHeaders } from '../../schema/api.ts';
 import type { MessageInput } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunDetails } from '../../schema/run.ts';
 import { isYesOrNo } from '../part-kinds.ts';
-import { reusedId } from '../replies.ts';
+import { reusedId } from '../request-errors.ts';
 import type { Turn } from '../turns.ts';
 import { createPushConfig, targetOf } from './push-configs.ts';
 import type { SendMessageRequest } from './request.ts';

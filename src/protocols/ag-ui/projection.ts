@@ -9,7 +9,7 @@ import type { Event, RunEvent } from '../../schema/event.ts';
 import type { FinishReason, MessagePart, TrajectoryMetadata } from '../../schema/message.ts';
 import type { AwaitRequest, Run, RunUsage } from '../../schema/run.ts';
 import { isYesOrNo, kindOf } from '../part-kinds.ts';
-import { cancelledText, errorOf } from '../replies.ts';
+import { cancelledText, failureOf } from '../run-errors.ts';
 
 /** What frames say of the request that they answer. */
 export interface AgUiRun {
@@ -264,7 +264,7 @@ class Group {
       case 'run.failed':
         this.#endCalls(run);
         this.#close('failed');
-        this.#end({ ...runError(errorOf(run)), ...this.#usageOf(run) });
+        this.#end({ ...runError(failureOf(run)), ...this.#usageOf(run) });
         return;
       case 'run.created':
       case 'run.in-progress':

@@ -10,7 +10,8 @@ import { after, beginning, type Position, Projector } from '../../http/sse/proje
 import type { RunHeaders } from '../../schema/api.ts';
 import { isUuid } from '../../schema/formats.ts';
 import type { RunDetails } from '../../schema/run.ts';
-import { atPlace, cancelOpen, reusedId } from '../replies.ts';
+import { cancelOpen } from '../replies.ts';
+import { atPlace, reusedId } from '../request-errors.ts';
 import { type Bounds, boundsAfter, boundsAt, type Outline, outlineOf, type Turn } from '../turns.ts';
 import { inputOf, requestOf } from './input-messages.ts';
 import { type AgUiRun, agUiFrames, runError } from './projection.ts';

@@ -10,7 +10,7 @@ import type { Event } from '../../schema/event.ts';
 import type { FinishReason, Message, MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, AwaitResume, Run } from '../../schema/run.ts';
 import { isYesOrNo, jsonIn, kindOf } from '../part-kinds.ts';
-import { codeOf, errorOf } from '../replies.ts';
+import { failureCode, failureOf } from '../run-errors.ts';
 
 /** A chunk of the UI message stream, with only the properties that every version of the AI SDK from 5 on accepts. */
 export interface Chunk {
@@ -317,9 +317,9 @@ function ended(open: Open, run: Run): Step {
   ];
   if (status === 'cancelled') chunks.push({ type: 'abort' });
   if (status === 'failed') {
-    const error = errorOf(run);
+    const error = failureOf(run);
     const { message } = error;
-    const metadata = { status, error: { code: codeOf(error), message } };
+    const metadata = { status, error: { code: failureCode(error), message } };
     chunks.push({ type: 'message-metadata', messageMetadata: metadata }, { type: 'error', errorText: message });
   }
   return {

@@ -15,7 +15,7 @@ import { RunHeaders } from '../../schema/api.ts';
 import type { RunDetails } from '../../schema/run.ts';
 import { Uuid } from '../../schema/scalars.ts';
 import { answerErrors, type ProtocolOptions } from '../protocol.ts';
-import { atPlace } from '../replies.ts';
+import { atPlace } from '../request-errors.ts';
 import type { Turn } from '../turns.ts';
 import { openTurnOf, positionAfter, positionAfterChunks, turnId, turnOf } from './cursors.ts';
 import { followChat } from './follow-chat.ts';

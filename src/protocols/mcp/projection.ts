@@ -7,7 +7,7 @@ import type { Event, RunEvent } from '../../schema/event.ts';
 import type { MessagePart } from '../../schema/message.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
 import { kindOf } from '../part-kinds.ts';
-import { cancelledText } from '../replies.ts';
+import { cancelledText } from '../run-errors.ts';
 import { elicitOf } from './elicitation.ts';
 import { type Call, eventIds } from './event-ids.ts';
 import { errorOf, RpcError, resultOf } from './json-rpc.ts';

@@ -7,7 +7,7 @@ import type { ErrorBody } from '../../schema/error.ts';
 import type { CitationMetadata, MessagePart } from '../../schema/message.ts';
 import type { Run } from '../../schema/run.ts';
 import { type FilePart, jsonIn, kindOf, type PartKind } from '../part-kinds.ts';
-import { cancelledText, errorOf } from '../replies.ts';
+import { cancelledText, failureOf } from '../run-errors.ts';
 
 // The result of a call: the whole output of its run.
 
@@ -26,7 +26,7 @@ const errorText = ({ message, data }: ErrorBody): string =>
 /** The result of a final run. */
 export function endedResult(run: Run, schema: Schema | undefined): object {
   if (run.status === 'completed') return completedResult(run, schema);
-  const text = run.status === 'cancelled' ? cancelledText(run.cancel_reason) : errorText(errorOf(run));
+  const text = run.status === 'cancelled' ? cancelledText(run.cancel_reason) : errorText(failureOf(run));
   return failedResult(text, run.run_id);
 }
 

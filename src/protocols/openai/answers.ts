@@ -1,7 +1,7 @@
 import { RivuletError } from '../../core/errors.ts';
 import type { Access } from '../../engine/access.ts';
 import type { AcceptedRun, RunOptions } from '../../engine/runs/create.ts';
-import { atPlace } from '../replies.ts';
+import { atPlace } from '../request-errors.ts';
 import { questionAt } from '../turns.ts';
 import { placeOfCall } from './ids.ts';
 import type { CallAnswer } from './transcript.ts';

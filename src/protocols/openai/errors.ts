@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Refusal } from '../../http/requests/errors.ts';
 import type { ErrorBody } from '../../schema/error.ts';
-import { codeOf } from '../replies.ts';
+import { failureCode } from '../run-errors.ts';
 
 /** An error as OpenAI's clients read it. */
 export interface OpenAiError {
@@ -58,7 +58,7 @@ const typeOf = ({ code }: ErrorBody): string => (code === 'server_error' ? code 
 
 /** The error of a failed response. OpenAI's has no type; `@ai-sdk/openai` reads no answer without one. */
 export const responseError = (error: ErrorBody) => ({
-  code: codeOf(error),
+  code: failureCode(error),
   message: error.message,
   type: typeOf(error),
 });
@@ -71,5 +71,5 @@ export const errorInStream = (error: ErrorBody): OpenAiError => ({
   message: error.message,
   type: typeOf(error),
   param: null,
-  code: typeof error.data?.reason === 'string' ? error.data.reason : codeOf(error),
+  code: typeof error.data?.reason === 'string' ? error.data.reason : failureCode(error),
 });
