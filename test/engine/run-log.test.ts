@@ -190,6 +190,33 @@ describe('targets that change beside a log', () => {
   });
 });
 
+/**
+ * A group commit that has begun with 50 logs, of which two fill a commit. The store fails the first twenty commits. Returns the
+ * runs of the logs, and those that each commit and each failure was for.
+ */
+function beginFailing() {
+  const rows = Array.from({ length: 50 }, newRow);
+  const committed: string[][] = [];
+  const failed: string[] = [];
+  const store = {
+    async commit(writes: readonly Write[]): Promise<Outcome[]> {
+      committed.push(writes.map(({ row }) => row.run_id));
+      if (committed.length <= 20) throw new Error('disk full');
+      return writes.map(() => 'taken');
+    },
+  };
+  const commits = new GroupCommit(store, { requestTimeout: 5_000, storeTimeout: 5_000, onFailure: () => {} });
+  for (const row of rows) {
+    commits.schedule({
+      backlog: 2 * 1024 * 1024,
+      takePending: () => [{ row, expect: 0, lines: [], input: [] }],
+      onCommitted() {},
+      onCommitFailed: () => failed.push(row.run_id),
+    });
+  }
+  return { commits, run_ids: rows.map(({ run_id }) => run_id), committed, failed };
+}
+
 describe('a group commit', () => {
   it('passes every log its outcomes, although a reader of one of them throws', async () => {
     const { begin, failures } = setUp();
@@ -260,6 +287,17 @@ describe('a group commit', () => {
       await commits.drained();
       expect(failures).toEqual(Array(expected).fill(error));
     }
+  });
+
+  it('gives up no log before `storeTimeout` whose turn does not come because the store fails', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    // The process has run for longer than `storeTimeout`.
+    vi.advanceTimersByTime(5_001);
+    const { commits, run_ids, committed, failed } = beginFailing();
+    await commits.drained();
+    expect(failed).toEqual([]);
+    expect(committed.slice(20).flat().toSorted()).toEqual(run_ids);
   });
 
   it('splits many writes into commits of at most 500', async () => {

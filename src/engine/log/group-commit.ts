@@ -22,7 +22,7 @@ interface WriteGroup {
   readonly log: UncommittedLog;
   readonly writes: readonly Write[];
   readonly chars: number;
-  /** When the store first failed to take them, in milliseconds of `performance.now`. */
+  /** When the store first failed to take them, or was not asked because it failed for others: `performance.now`. */
   failedAt?: number;
 }
 
@@ -175,6 +175,8 @@ export class GroupCommit {
     let failures = 0;
     for (const groups of this.#cut(this.#takeGroups())) {
       if (failures >= maxFailuresPerRound) {
+        // A log that the store is not asked to take fails after `storeTimeout` as well.
+        for (const group of groups) group.failedAt ??= performance.now();
         this.#failed.push(...groups);
         continue;
       }
@@ -281,7 +283,7 @@ export class GroupCommit {
 
   #giveUpLate(): void {
     const limit = performance.now() - this.#options.storeTimeout;
-    const late = this.#failed.filter(({ failedAt = 0 }) => failedAt < limit);
+    const late = this.#failed.filter(({ failedAt }) => failedAt !== undefined && failedAt < limit);
     if (late.length === 0) return;
     this.#failed = this.#failed.filter((group) => !late.includes(group));
     for (const { log } of late) log.onCommitFailed(this.#lastError);
