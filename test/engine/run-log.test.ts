@@ -300,6 +300,12 @@ describe('a group commit', () => {
     expect(committed.slice(20).flat().toSorted()).toEqual(run_ids);
   });
 
+  it('tries first the logs that a round has skipped', async () => {
+    const { commits, run_ids, committed } = beginFailing();
+    await commits.drained();
+    expect([committed[0], committed[20]]).toEqual([run_ids.slice(0, 2), run_ids.slice(40, 42)]);
+  });
+
   it('splits many writes into commits of at most 500', async () => {
     const sizes: number[] = [];
     class Counting extends MemoryStore {

@@ -52,7 +52,10 @@ const maxCommitWrites = 500;
 const maxCommitChars = 4 * 1024 * 1024;
 /** Failed rounds after which each log gets a commit of its own, so that one log's writes cannot block the others. */
 const maxCombinedRounds = 2;
-/** Failures in one such round that show that the store itself fails: the rest of the round is skipped. */
+/**
+ * Failures in one round that show that the store itself fails. The rest of the round is skipped, and comes first in the next
+ * round.
+ */
 const maxFailuresPerRound = 20;
 
 /**
@@ -66,9 +69,10 @@ export class GroupCommit {
   readonly #options: GroupCommitOptions;
   readonly events: EventEmitter<CommitEvents>;
   #dirty: UncommittedLog[] = [];
-  /** Groups whose commit failed, oldest first. */
+  /** Groups whose commit failed or was skipped, in the order of the next round. */
   #failed: WriteGroup[] = [];
-  #rounds = 0;
+  /** Rounds in a row after which groups were left. */
+  #failedRounds = 0;
   /** The error of the last failed commit; undefined after a commit that succeeded. */
   #lastError: unknown;
   /** The rounds, while one is scheduled or under way. Never rejects. */
@@ -173,11 +177,12 @@ export class GroupCommit {
   async #commitRound(): Promise<void> {
     this.#urgent = false;
     let failures = 0;
+    const skipped: WriteGroup[] = [];
     for (const groups of this.#cut(this.#takeGroups())) {
       if (failures >= maxFailuresPerRound) {
         // A log that the store is not asked to take fails after `storeTimeout` as well.
         for (const group of groups) group.failedAt ??= performance.now();
-        this.#failed.push(...groups);
+        skipped.push(...groups);
         continue;
       }
       const writes = groups.flatMap((group) => group.writes);
@@ -196,13 +201,12 @@ export class GroupCommit {
       this.#tellLogs(groups, outcomes);
       this.#tell('committed', writes, outcomes, milliseconds);
     }
-    // Groups that were skipped come first in the next round. Those that failed had a commit each: see `maxCombinedRounds`.
-    if (failures >= maxFailuresPerRound) this.#failed.push(...this.#failed.splice(0, failures));
+    if (skipped.length > 0) this.#failed = [...skipped, ...this.#failed];
     if (this.#failed.length > 0) await this.#pause();
     if (this.#failed.length > 0) {
       this.#urgent = true;
     } else {
-      this.#rounds = 0;
+      this.#failedRounds = 0;
       this.#lastError = undefined;
       this.#busySince = undefined;
     }
@@ -226,7 +230,7 @@ export class GroupCommit {
 
   /** Cuts the groups of a round into commits; most rounds are one commit. */
   #cut(groups: readonly WriteGroup[]): WriteGroup[][] {
-    const single = this.#rounds >= maxCombinedRounds;
+    const single = this.#failedRounds >= maxCombinedRounds;
     const commits: WriteGroup[][] = [];
     let [current, writes, chars]: [WriteGroup[], number, number] = [[], 0, 0];
     for (const group of groups) {
@@ -266,8 +270,8 @@ export class GroupCommit {
 
   /** Waits before the next round, and gives up the groups that have failed for too long. */
   async #pause(): Promise<void> {
-    this.#rounds += 1;
-    await new Delay().wait(backoff(this.#rounds));
+    this.#failedRounds += 1;
+    await new Delay().wait(backoff(this.#failedRounds));
     this.#giveUpLate();
   }
 
