@@ -16,8 +16,11 @@ const time = (value: number, description: string) =>
 export const timer = (value: number, description: string) =>
   Type.Integer({ default: value, minimum: 0, maximum: longestTimer, description });
 /** Milliseconds of a timer that has to run. */
-export const interval = (value: number, description: string) =>
+export const positiveTimer = (value: number, description: string) =>
   Type.Integer({ default: value, minimum: 1, maximum: longestTimer, description });
+
+/** The default of `commitInterval` where nodes share the store. */
+const sharedCommitInterval = 15;
 
 /**
  * The limits of a server and its runs. A run that exceeds one of its limits fails; the server goes on. Where zero is
@@ -41,7 +44,10 @@ export const Limits = Type.Object(
     passivateAfter: time(60_000, 'Time after which an awaiting durable run leaves memory.'),
     attempts: number(3, 'Times that a durable run may be re-entered without progress.'),
     runTtl: time(30 * 24 * hour, 'Time that a final run is kept.'),
-    webhookRetry: interval(5_000, 'Time before the second attempt of a webhook; the ten attempts then take 76 hours.'),
+    webhookRetry: positiveTimer(
+      5_000,
+      'Time before the second attempt of a webhook; the ten attempts then take 76 hours.',
+    ),
     webhookOffAfter: time(
       5 * 24 * hour,
       'Time after which a URL of webhooks is switched off, if all attempts in it have failed.',
@@ -49,19 +55,21 @@ export const Limits = Type.Object(
     deliveryTtl: time(30 * 24 * hour, 'Time that a webhook is kept after it was sent.'),
     idempotencyTtl: time(24 * hour, 'Time that an Idempotency-Key is kept.'),
     shutdownGrace: timer(10_000, 'Time that runs, and steps of durable runs, get to end when the server stops.'),
-    sweepInterval: interval(1_000, 'Time between two checks of these times.'),
-    lease: interval(6_000, 'Time after which other nodes execute the runs of a node that died.'),
-    pollInterval: interval(5_000, 'Time between two polls for writes of other nodes, in case a notification was lost.'),
+    sweepInterval: positiveTimer(1_000, 'Time between two checks of these times.'),
+    lease: positiveTimer(6_000, 'Time after which other nodes execute the runs of a node that died.'),
+    pollInterval: positiveTimer(
+      5_000,
+      'Time between two polls for writes of other nodes, in case a notification was lost.',
+    ),
     commitInterval: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: longestTimer,
-        description:
-          'Time between two commits of tokens; 0 commits at once. Default: 15 where nodes share the store, else 0.',
+        description: `Time between two commits of tokens; 0 commits at once. Default: ${sharedCommitInterval} where nodes share the store, else 0.`,
       }),
     ),
-    requestTimeout: interval(5_000, 'Time that a request waits for a store that does not answer.'),
-    storeTimeout: interval(60_000, 'Time for which a failed commit is retried, before its runs fail.'),
+    requestTimeout: positiveTimer(5_000, 'Time that a request waits for a store that does not answer.'),
+    storeTimeout: positiveTimer(60_000, 'Time for which a failed commit is retried, before its runs fail.'),
     sessionTtl: time(30 * 24 * hour, 'Time that a session without runs is kept after its last write.'),
   },
   { additionalProperties: false },
@@ -77,6 +85,9 @@ const check = compile(Limits, 'limits');
 export const parseLimits = (limits: Partial<Limits> = {}): Limits => check(Value.Default(Limits, { ...limits }));
 
 export const defaultLimits: Limits = parseLimits();
+
+export const commitIntervalOf = ({ commitInterval }: Limits, isShared: boolean): number =>
+  commitInterval ?? (isShared ? sharedCommitInterval : 0);
 
 /** Milliseconds for which final runs are kept, by owner, such as `key:alice` or `tenant:acme`. */
 export type RunTtlByOwner = Readonly<Record<string, number>>;

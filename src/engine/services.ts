@@ -14,7 +14,7 @@ import { LocalDispatcher } from './dispatch/local-dispatcher.ts';
 import { SharedDispatcher } from './dispatch/shared-dispatcher.ts';
 import type { EngineEvents } from './engine-events.ts';
 import type { ExecutionServices } from './execution/execution-services.ts';
-import { defaultLimits, type Limits, type RunTtlByOwner } from './limits.ts';
+import { commitIntervalOf, defaultLimits, type Limits, type RunTtlByOwner } from './limits.ts';
 import { GroupCommits } from './log/group-commits.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
 import { cancelRun } from './runs/cancel.ts';
@@ -84,7 +84,7 @@ export function servicesOf(options: EngineOptions): Services {
   const now = wireClock(options.clock ?? (() => Date.now()));
   const store = storeForRequests(options.store, limits.requestTimeout);
   const commits = new GroupCommits(withDeliveries(options.store, now, options.webhooks?.forms), {
-    interval: limits.commitInterval ?? (dispatcher.shared ? 15 : 0),
+    interval: commitIntervalOf(limits, dispatcher.shared),
     requestTimeout: limits.requestTimeout,
     storeTimeout: limits.storeTimeout,
     onFailure,

@@ -1,7 +1,7 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { compile } from '../../core/validate.ts';
-import { interval, timer } from '../../engine/limits.ts';
+import { positiveTimer, timer } from '../../engine/limits.ts';
 
 const count = (value: number, description: string) =>
   Type.Integer({ default: value, minimum: 1, maximum: 2 ** 31 - 1, description });
@@ -44,9 +44,9 @@ export const HttpLimits = Type.Object({
     description:
       'Percent of the heap that may be in use for five seconds before new runs and large reads are refused with 503; then pending answers may hold a fourth of the heap. 0 for never. `rivulet serve` has 90.',
   }),
-  heartbeat: interval(15_000, 'Time between the comments that keep an idle stream open.'),
-  longPollTimeout: interval(15_000, 'Time that a long poll waits for further events of a run.'),
-  durableStreamTimeout: interval(
+  heartbeat: positiveTimer(15_000, 'Time between the comments that keep an idle stream open.'),
+  longPollTimeout: positiveTimer(15_000, 'Time that a long poll waits for further events of a run.'),
+  durableStreamTimeout: positiveTimer(
     60_000,
     'Time after which a stream of Durable Streams over Server-Sent Events ends, and its client continues with another one.',
   ),
@@ -65,9 +65,9 @@ export const ConnectionLimits = Type.Object({
     0,
     'Connections that one address may have open, or a network of IPv6, other than those of trustProxy; further ones are closed.',
   ),
-  headersTimeout: interval(15_000, 'Time in which a request’s headers must arrive.'),
-  receiveTimeout: interval(60_000, 'Time in which a whole request must arrive; the response does not count.'),
-  keepAliveTimeout: interval(72_000, 'Time after which a connection without a request is closed.'),
+  headersTimeout: positiveTimer(15_000, 'Time in which a request’s headers must arrive.'),
+  receiveTimeout: positiveTimer(60_000, 'Time in which a whole request must arrive; the response does not count.'),
+  keepAliveTimeout: positiveTimer(72_000, 'Time after which a connection without a request is closed.'),
 });
 export type ConnectionLimits = Readonly<Static<typeof ConnectionLimits>>;
 
