@@ -6,6 +6,7 @@ import type { Store } from '../../src/core/ports/store.ts';
 import { isFinal } from '../../src/core/run-state.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { newId } from '../../src/engine/ids.ts';
+import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { agent, durable, echo } from '../support/agents.ts';
@@ -81,6 +82,9 @@ describe.each(outages)('a process that starts while its store %s for %i calls', 
         const ends = new Map<string, unknown>();
         for (const [name, run_id] of begun) ends.set(name, await endOf(engine, store, run_id));
         expect(Object.fromEntries(ends)).toEqual(expected);
+        // The store did not fail while the process before had the run.
+        const { error: cause }: Run = JSON.parse(await engine.run(begun.get('interrupted') ?? ''));
+        expect(cause?.data?.reason, `after failure ${fails}`).toBe('run_interrupted');
         for (const run_id of queued) expect(await endOf(engine, store, run_id)).toBe('completed');
         await engine.stop();
         calls = plan.calls[method] ?? 0;

@@ -150,7 +150,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       {
         file: 'src/engine/runs/executor.ts',
-        find: 'onFailed({ run_id, outcome, row }: RunLog): void {\n    this.#services.offers.postpone(run_id);',
+        find: 'onFailed({ run_id, outcome, row }: RunLog): void {\n    this.#services.offers.drop(run_id);',
         replace: 'onFailed({ run_id, outcome, row }: RunLog): void {',
       },
     ],

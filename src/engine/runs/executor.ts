@@ -151,7 +151,7 @@ export class Executor {
    * never take a write of a run that is not durable, the run ends at once: its agent must not begin again.
    */
   #onFailed({ run_id, outcome, row }: RunLog): void {
-    this.#services.offers.postpone(run_id);
+    this.#services.offers.drop(run_id);
     if (outcome === 'rejected' && row.tier !== 'durable') void this.#endRejected(run_id);
   }
 
@@ -194,7 +194,7 @@ export class Executor {
     try {
       row = await store.run(run_id);
       if (since === undefined || since !== dispatcher.leasedSince(run_id)) return offers.forget(run_id);
-      if (row !== undefined && !isFinal(row.status)) await this.#reEnter(row, offers.isPostponed(run_id));
+      if (row !== undefined && !isFinal(row.status)) await this.#reEnter(row, offers.isDropped(run_id));
       offers.forget(run_id);
     } catch (error) {
       const kind = error instanceof RivuletError ? error.kind : undefined;
@@ -210,7 +210,7 @@ export class Executor {
     }
   }
 
-  async #reEnter(row: RunRow, storeFailed: boolean): Promise<void> {
+  async #reEnter(row: RunRow, wasDropped: boolean): Promise<void> {
     const { store, active, dispatcher, executions, queue } = this.#services;
     const { attempts } = executions.limits;
     if (active.stopping || active.local(row.run_id) !== undefined) return;
@@ -221,7 +221,7 @@ export class Executor {
     if (this.#lacksAgent(row)) return this.#warnOfMissingAgent(row);
     // A run that was only created can still be started.
     if (row.tier !== 'durable' && row.status !== 'created')
-      return this.#end(row, fail(storeFailed ? 'store_failed' : 'run_interrupted').toJSON());
+      return this.#end(row, fail(wasDropped ? 'store_failed' : 'run_interrupted').toJSON());
     if (row.attempts >= attempts && attempts > 0)
       return this.#end(row, fail('recovery_exhausted', row.attempts).toJSON());
     if (!this.suspects.admitOrQueue(row)) return;

@@ -4,13 +4,15 @@ import type { ActiveRuns } from './active-runs.ts';
 
 /**
  * Offers runs to the dispatcher, which decides which process executes them. Runs that this process dropped because the store
- * failed are kept here, and offered again.
+ * failed, or could not enter, are kept here, and offered again.
  */
 export class Offers {
   readonly #dispatcher: Dispatcher;
   readonly #active: ActiveRuns;
   readonly #commits: GroupCommits;
   readonly #postponed = new Set<string>();
+  /** The postponed runs that this process had when the store failed. */
+  readonly #dropped = new Set<string>();
 
   constructor(dispatcher: Dispatcher, active: ActiveRuns, commits: GroupCommits) {
     this.#dispatcher = dispatcher;
@@ -22,18 +24,25 @@ export class Offers {
     this.#dispatcher.offer([run_id]);
   }
 
-  /** Leaves a run to the next `repeat`. */
+  /** Leaves a run to the next `repeat`, because it could not be entered. */
   postpone(run_id: string): void {
     this.#postponed.add(run_id);
   }
 
-  isPostponed(run_id: string): boolean {
-    return this.#postponed.has(run_id);
+  /** Leaves a run to the next `repeat`, because the store failed while this process had the run. */
+  drop(run_id: string): void {
+    this.#dropped.add(run_id);
+    this.#postponed.add(run_id);
+  }
+
+  isDropped(run_id: string): boolean {
+    return this.#dropped.has(run_id);
   }
 
   /** A run goes on, or has ended: it need not be offered again. */
   forget(run_id: string): void {
     this.#postponed.delete(run_id);
+    this.#dropped.delete(run_id);
   }
 
   /** Offers the runs that wait for it. Called periodically. */
@@ -41,7 +50,7 @@ export class Offers {
     if (this.#postponed.size === 0 || this.#active.stopping) return;
     const run_ids = [...this.#postponed].filter((run_id) => !this.#commits.of(run_id).failing);
     // A local dispatcher gives each run to the executor, which forgets it here.
-    if (this.#dispatcher.shared) for (const run_id of run_ids) this.#postponed.delete(run_id);
+    if (this.#dispatcher.shared) for (const run_id of run_ids) this.forget(run_id);
     this.#dispatcher.offer(run_ids);
   }
 }
