@@ -10,9 +10,8 @@ export class Offers {
   readonly #dispatcher: Dispatcher;
   readonly #active: ActiveRuns;
   readonly #commits: GroupCommits;
-  readonly #postponed = new Set<string>();
-  /** The postponed runs that this process had when the store failed. */
-  readonly #dropped = new Set<string>();
+  /** The runs that wait for `repeat`, and whether this process had them when the store failed. */
+  readonly #postponed = new Map<string, { readonly wasDropped: boolean }>();
 
   constructor(dispatcher: Dispatcher, active: ActiveRuns, commits: GroupCommits) {
     this.#dispatcher = dispatcher;
@@ -26,29 +25,27 @@ export class Offers {
 
   /** Leaves a run to the next `repeat`, because it could not be entered. */
   postpone(run_id: string): void {
-    this.#postponed.add(run_id);
+    if (!this.#postponed.has(run_id)) this.#postponed.set(run_id, { wasDropped: false });
   }
 
   /** Leaves a run to the next `repeat`, because the store failed while this process had the run. */
   drop(run_id: string): void {
-    this.#dropped.add(run_id);
-    this.#postponed.add(run_id);
+    this.#postponed.set(run_id, { wasDropped: true });
   }
 
   isDropped(run_id: string): boolean {
-    return this.#dropped.has(run_id);
+    return this.#postponed.get(run_id)?.wasDropped === true;
   }
 
   /** A run goes on, or has ended: it need not be offered again. */
   forget(run_id: string): void {
     this.#postponed.delete(run_id);
-    this.#dropped.delete(run_id);
   }
 
   /** Offers the runs that wait for it. Called periodically. */
   repeat(): void {
     if (this.#postponed.size === 0 || this.#active.stopping) return;
-    const run_ids = [...this.#postponed].filter((run_id) => !this.#commits.of(run_id).failing);
+    const run_ids = [...this.#postponed.keys()].filter((run_id) => !this.#commits.of(run_id).failing);
     // A local dispatcher gives each run to the executor, which forgets it here.
     if (this.#dispatcher.shared) for (const run_id of run_ids) this.forget(run_id);
     this.#dispatcher.offer(run_ids);
