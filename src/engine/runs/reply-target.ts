@@ -4,7 +4,7 @@ import type { AwaitRequest, Run } from '../../schema/run.ts';
 import type { Execution } from '../execution/execution.ts';
 
 /** The number of the event with which a run asks its open question; 0 for none. In the store, an event keeps its number. */
-export const openQuestion = ({ status, snapshot }: RunRow): number => (status === 'awaiting' ? snapshot : 0);
+export const openQuestionNumber = ({ status, snapshot }: RunRow): number => (status === 'awaiting' ? snapshot : 0);
 
 /**
  * The question that a reply answers: the one that it names, or else the one that was open when the reply arrived. The open
@@ -29,7 +29,7 @@ export function replyTarget(
 ): ReplyTarget {
   if (id !== undefined) return { id, execution, asked: undefined, stored: undefined };
   const log = execution?.log;
-  const asked = log !== undefined && log.row.snapshot <= log.durable ? openQuestion(log.row) : undefined;
+  const asked = log !== undefined && log.row.snapshot <= log.durable ? openQuestionNumber(log.row) : undefined;
   const stored = asked === undefined || asked === 0 ? read() : undefined;
   // It may fail before, or without, being waited for.
   stored?.catch(() => undefined);

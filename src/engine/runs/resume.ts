@@ -14,7 +14,7 @@ import { orUnavailable } from '../store/store-calls.ts';
 import type { AcceptedRun, RunOptions } from './create.ts';
 import { forwardReply } from './forward.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
-import { askedOf, isKnown, lateFor, openQuestion, type ReplyTarget, replyTarget } from './reply-target.ts';
+import { askedOf, isKnown, lateFor, openQuestionNumber, type ReplyTarget, replyTarget } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
 import { changeStored } from './stored-write.ts';
 
@@ -103,8 +103,8 @@ async function attemptReply(
   const run =
     execution === undefined ? await storedRun(services, row, found?.known) : awaits(row) ? execution.run : bareRun(row);
   const now = executions.now();
-  const question = stored === undefined || isKnown(target, execution) ? target.asked : openQuestion(stored);
-  const request = lateFor(run, now) ?? askedOf(run, target.id, question, openQuestion(row));
+  const question = stored === undefined || isKnown(target, execution) ? target.asked : openQuestionNumber(stored);
+  const request = lateFor(run, now) ?? askedOf(run, target.id, question, openQuestionNumber(row));
   const reply =
     request instanceof RivuletError ? request : orRefusal(() => receiveReply(request, input, channel, now, principal));
   const next: Found = { stored, known: execution === undefined ? { run, last: row.last } : found?.known };
