@@ -24,7 +24,7 @@ export async function checkNotifications(config: ClientConfig): Promise<void> {
       });
       await listening.query(`LISTEN ${channel}`);
       await sending.query('SELECT pg_notify($1, $2)', [channel, token]);
-      const missing = `a notification (LISTEN, NOTIFY) did not arrive within ${notificationTimeout / 1_000} s: a pooler such as PgBouncer in transaction mode drops them; give the store URL the server itself`;
+      const missing = `a notification (LISTEN, NOTIFY) did not arrive within ${notificationTimeout / 1_000} s: a pooler such as PgBouncer in transaction mode drops them, and so does the socket server of PGlite; name the PostgreSQL server itself in the URL of the store`;
       await within(notificationTimeout, arrived, () => new Error(missing));
     }),
   );
