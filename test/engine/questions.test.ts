@@ -1,14 +1,17 @@
-import { concat, map, merge, race, timer } from 'rxjs';
+import { concat, map, merge, race, Subject, timer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { type AgentContext, type AgentFunction, type AgentOutput, defineAgent } from '../../src/core/agent.ts';
 import type { Key } from '../../src/core/ports/run-store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { AwaitResume, Run } from '../../src/schema/run.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { engineOf } from '../support/engine.ts';
-import { begin, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
+import { Hold } from '../support/hold.ts';
+import { begin, begun, eventsOf, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { textOf as text } from '../support/run-output.ts';
+import { turns } from '../support/turn.ts';
 
 const agentOf = (run: AgentFunction, durable = true) =>
   defineAgent({ name: 'asks', description: 'Asks.' }, run, { durable });
@@ -156,6 +159,33 @@ describe('a question that is raced against a timer in a step', () => {
     const second = await engineOf([agent(() => time)], disk);
     const { run } = await toTheEnd(second, run_id);
     expect([run.status, text(run)]).toEqual(['completed', 'nothing.']);
+  });
+
+  it('gets a reply that came before the timer was over, however slowly the store takes the reply', async () => {
+    const store = new MemoryStore();
+    const over = new Subject<string>();
+    const asks = agentOf((_, context) =>
+      race(
+        context.await('?').pipe(map(said)),
+        context.step('timer', () => over),
+      ),
+    );
+    const engine = await engineOf([asks], store);
+    const run_id = await begun(engine, 'asks');
+    const commits = new Hold();
+    const commit = store.commit.bind(store);
+    store.commit = async (writes) => {
+      if (writes.some(({ lines }) => lines.join().includes('await_resume'))) await commits.come();
+      return commit(writes);
+    };
+    const accepted = engine.resume(run_id, reply('yes'));
+    await commits.held();
+    over.next('no reply');
+    over.complete();
+    await turns(20);
+    commits.letGo();
+    await accepted;
+    expect(text((await toTheEnd(engine, run_id)).run)).toBe('yes;');
   });
 
   it('does not leave memory while the timer runs', async () => {

@@ -110,6 +110,8 @@ export class Awaits {
       this.#asker.fail(error);
       return;
     }
+    // In its place among what the agent is given: what comes later must not overtake it while it is committed.
+    if (feed !== undefined) return this.#answer();
     outside(() => {
       log.flushed().then(
         () => this.#answer(),

@@ -108,6 +108,8 @@ export class Feed {
   /** The run has ended before the agent was given everything that was queued. */
   #hasLost = false;
   #loading = false;
+  /** Whether a reply is queued that may not be durable so far. */
+  #hasReply = false;
 
   constructor(host: FeedHost) {
     this.#host = host;
@@ -258,6 +260,7 @@ export class Feed {
   enqueue(delivery: Delivery, text: string, extras?: Extras): void {
     if (this.#state === 'closed' || this.#state === 'cancelled') return;
     this.#queue.push({ delivery, text, extras });
+    if ('answered' in delivery) this.#hasReply = true;
     this.#queuedChars += text.length;
     this.#schedule();
   }
@@ -297,9 +300,10 @@ export class Feed {
     this.#activeTurns = 0;
     this.work.quiet();
     const { replay } = this.#host.recorder;
-    if (replay === undefined && !this.hold.holds) {
-      // What the agent waits for does not settle where the run has been lost.
+    if (replay === undefined && (!this.hold.holds || this.#hasReply)) {
+      // What the agent waits for does not settle where the run has been lost. A reply has to be durable first.
       this.#scheduled = true;
+      this.#hasReply = false;
       void this.hold.whenHeld().then(() => {
         this.#scheduled = false;
         this.#schedule();
