@@ -254,7 +254,13 @@ export class Sessions {
   async state(session_id: string, signal: AbortSignal): Promise<unknown> {
     const row = await this.#store.session(session_id);
     if (row === undefined || row.state === null) return undefined;
-    return this.#json(row.state, sessionOwnerOf(session_id), signal);
+    try {
+      return await this.#json(row.state, sessionOwnerOf(session_id), signal);
+    } catch (error) {
+      if ((await this.#store.session(session_id))?.state === row.state) throw error;
+      // Another run, or another branch of this one, has replaced it meanwhile.
+      return this.state(session_id, signal);
+    }
   }
 
   /** A run whose request had a descriptor reads its history, and fails if it cannot. */

@@ -1,10 +1,12 @@
 import { concat, defer, lastValueFrom, map, merge, NEVER, type Observable, of, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type AgentFunction, type AgentOptions, defineAgent } from '../../src/core/agent.ts';
+import { type Agent, type AgentFunction, type AgentOptions, defineAgent } from '../../src/core/agent.ts';
 import { textOf } from '../../src/core/parts.ts';
 import type { Run } from '../../src/schema/run.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { cutAll, RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { begin, startEngine } from '../../src/testing/engine.ts';
+import { engineOf } from '../support/engine.ts';
 import { again, runOf, toTheEnd, whole } from '../support/lives.ts';
 import { turn, turns } from '../support/turn.ts';
 
@@ -245,6 +247,27 @@ describe('the work of a step', () => {
 });
 
 describe('the state of a session', () => {
+  it('is that of another run, where that run replaces it while it is read', async () => {
+    const store = new MemoryStore();
+    const sets = agentOf('sets', async (input, { session }) => {
+      await session.setState(textOf(input));
+      return 'set';
+    });
+    const reads = agentOf('reads', async (_, { session }) => `It is ${await session.state()}.`);
+    const engine = await engineOf([sets, reads], store);
+    const session_id = crypto.randomUUID();
+    const end = async (agent: Agent, text: string): Promise<Run> =>
+      (await toTheEnd(engine, await begin(engine, agent, text, session_id))).run;
+    await end(sets, 'old');
+    const resources = store.resources.bind(store);
+    store.resources = async (ids) => {
+      store.resources = resources;
+      await end(sets, 'new');
+      return resources(ids);
+    };
+    expect(textsOf(await end(reads, 'go'))).toEqual(['It is new.']);
+  });
+
   it('is stored in one commit with its step, so that a later life does not store it again', async () => {
     const agent = agentOf('counts', async function* (_, { session }) {
       await session.setState({ n: 1 });
