@@ -141,6 +141,38 @@ describe('a run that repeats another one', () => {
     expect(did).toEqual(['good', 'bad', 'bad']);
   });
 
+  it('does the steps again whose error has ended the first run, where the last of them began in the work of the others', async () => {
+    const did: string[] = [];
+    let broken = true;
+    const helper = durable('helper', async (_, { step }) =>
+      step('bad', async () => {
+        did.push('bad');
+        if (broken) throw new Error('The disk is full.');
+        return 'bad;';
+      }),
+    );
+    const failing = durable('failing', async function* (_, { step, call, usage }) {
+      yield await step('outer', async () => {
+        const tried = step('caught', () => Promise.reject(did.push('caught')));
+        const caught = await tried.then(String, () => 'caught;');
+        const good = await step('good', async () => `good ${did.push('good')};`);
+        return step('inner', async () => {
+          usage({ tokens: 1 });
+          const { parts } = await call('helper', 'go');
+          return `${caught}${good}${parts[0]?.content}`;
+        });
+      });
+    });
+    const runtime = await runtimeOf([failing, helper]);
+    const first = await runtime.sync('failing', 'go');
+    expect(first.status).toBe('failed');
+    const { length } = await eventsOf(runtime, first.run_id);
+    broken = false;
+    const again = await runtime.again(first.run_id, { after: length });
+    expect(textOf(await eventsOf(runtime, again.run_id))).toBe('caught;good 2;bad;');
+    expect(did).toEqual(['caught', 'good', 'bad', 'bad']);
+  });
+
   it('goes on with what a cancelled run had done before its cancel', async () => {
     let waits = true;
     const waiter = durable('waiter', async function* (_, { step, cleanup, signal }) {

@@ -5,6 +5,10 @@ import type { AgentOutput } from '../../core/agent.ts';
 /** Between the parts of a step's id. A step's name cannot have it. */
 const within = ' > ';
 
+/** Whether a step began in the work of another one. Both are ids. */
+export const isWithin = (outer: string, step: string): boolean =>
+  step.startsWith(`${outer}${within}`) || step.startsWith(`${outer}+`);
+
 /** Where an agent's output goes: into its run, or into the answer of a call that is awaited. */
 export interface Output {
   /** Counts what the agent has emitted. */

@@ -8,7 +8,8 @@ import { messagesOf } from '../../core/request.ts';
 import { isFinal } from '../../core/run-state.ts';
 import type { Event } from '../../schema/event.ts';
 import type { AwaitRequest, Run } from '../../schema/run.ts';
-import { type JournalEntry, journalOf } from '../log/journal.ts';
+import { isWithin } from '../execution/scope.ts';
+import { type Delivery, type JournalEntry, journalOf } from '../log/journal.ts';
 import { changeOf, RunLog } from '../log/run-log.ts';
 import { parseLine, readLines } from '../log/stored-run.ts';
 import type { HistoryMark } from '../sessions.ts';
@@ -111,12 +112,24 @@ async function recordedUntil({ store }: RunServices, source: RunRow, after: numb
   return { events, journal: status === 'failed' && after === last ? withoutLastErrors(before) : before };
 }
 
-/** Where a run failed because steps did, these steps are done again. */
+/** Where a run failed because steps did, these steps are done again, and so are the steps in their work that failed before. */
 function withoutLastErrors(journal: readonly JournalEntry[]): JournalEntry[] {
-  const last = journal.at(-1);
-  if (last === undefined || !('give' in last)) return [...journal];
-  const end = last.give.findLastIndex((delivery) => !('error' in delivery)) + 1;
-  return [...journal.slice(0, -1), ...(end > 0 ? [{ ...last, give: last.give.slice(0, end) }] : [])];
+  const entries = [...journal];
+  const removed: string[] = [];
+  for (let index = entries.length - 1; index >= 0; index -= 1) {
+    const entry = entries[index];
+    // Such as the usage in the work of a step that has failed.
+    if (removed.length > 0 && entry !== undefined && ('usage' in entry || 'beside' in entry)) continue;
+    if (entry === undefined || !('give' in entry)) break;
+    const { give } = entry;
+    const isDoneAgain = (one: Delivery): boolean =>
+      'error' in one && (index === entries.length - 1 || removed.some((step) => isWithin(step, one.step)));
+    const end = give.findLastIndex((one) => !isDoneAgain(one)) + 1;
+    for (const one of give.slice(end)) if ('step' in one) removed.push(one.step);
+    entries[index] = { ...entry, give: give.slice(0, end) };
+    if (end > 0) break;
+  }
+  return entries.filter((entry) => !('give' in entry) || entry.give.length > 0);
 }
 
 /** The extents of histories of the session that the agent has read. */
