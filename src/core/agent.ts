@@ -200,7 +200,8 @@ export interface AgentContext {
   sleepUntil(time: Date | string): Awaitable<void>;
   /**
    * Resolves when all that the run has emitted and journaled is durable. A step that emits a value, waits, and then does
-   * work that must not be repeated is told of that work in `again`, wherever it was cut off. It costs one commit.
+   * work that must not be repeated is told of that work in `again`, wherever it was cut off. It costs one commit. Rejects with
+   * an `EndOfWork` where the run or the call ends meanwhile, or is cancelled.
    */
   committed(): Promise<void>;
   /**

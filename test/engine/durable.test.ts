@@ -1,4 +1,4 @@
-import { concat, defer, first, map, type Observable, of, Subject, take, tap, timer, toArray } from 'rxjs';
+import { concat, defer, first, map, merge, type Observable, of, Subject, take, tap, timer, toArray } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Agent, type AgentContext, AgentError, createServer, defineAgent, type Run } from '../../src/index.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
@@ -147,6 +147,41 @@ describe('a step', () => {
     await turns(20);
     expect(did).toEqual([]);
   });
+
+  it.each(['failed', 'cancelled'])(
+    'never goes on after `committed`, where its run has %s before the store has answered',
+    async (status) => {
+      const store = new MemoryStore();
+      const commit = store.commit.bind(store);
+      const commits = new Hold();
+      vi.spyOn(store, 'commit').mockImplementation(async (writes) => {
+        if (writes.some(({ journal = [] }) => journal.join().includes('about to pay'))) await commits.come();
+        return commit(writes);
+      });
+      const did: string[] = [];
+      const broken = deferred();
+      const agent = durable('pays', (_, { step, committed }) =>
+        merge(
+          step('pay', async function* () {
+            yield 'about to pay';
+            await committed();
+            did.push('paid');
+          }),
+          defer(() => broken.promise.then(() => Promise.reject(new Error('The disk is full.')))),
+        ),
+      );
+      const served = await serveApi([agent], { store });
+      const run: Run = await (await served.post('/runs', ask('pays', 'go', { mode: 'async' }))).json();
+      await commits.held();
+      const ended = status === 'failed' ? broken.resolve() : served.post(`/runs/${run.run_id}/cancel`, {});
+      await turns(5);
+      commits.letGo();
+      await ended;
+      expect(await finished(served, run.run_id)).toMatchObject({ status });
+      await turns(20);
+      expect(did).toEqual([]);
+    },
+  );
 
   it('does its work once, and emits the same values after a crash', async () => {
     let works = 0;

@@ -128,9 +128,10 @@ class ContextCalls {
     const step: AgentContext['step'] = (named, begin, again) =>
       this.#step(named, begin, { again, span: () => this.span?.tool(name, id) });
     const asks: AgentContext['await'] = (request, how) => this.await(request, how);
-    const { committed, steps } = this.host;
+    const { steps } = this.host;
     // A run that is not durable has only one execution.
     const once = steps === undefined ? { repeatable: true } : {};
+    const committed = () => this.committed();
     return callTool({ step, await: asks, committed }, id, { ...options, ...once, name, input, work });
   }
 
@@ -300,6 +301,10 @@ class ContextCalls {
     this.host.use({ ...used, tokens }, this.scope.now.step);
   }
 
+  committed(): Promise<void> {
+    return this.host.committed(this.runSignal);
+  }
+
   modelCall(report: ModelCallReport): void {
     if (this.runSignal.closing !== undefined) return;
     this.span?.modelCall(report);
@@ -457,7 +462,7 @@ class Context implements AgentContext {
     this.step = own.step.bind(own);
     this.tool = own.tool.bind(own);
     this.cleanup = own.cleanup.bind(own);
-    this.committed = own.host.committed;
+    this.committed = own.committed.bind(own);
     this.sleep = own.sleep.bind(own);
     this.sleepUntil = own.sleepUntil.bind(own);
     this.call = own.call.bind(own);

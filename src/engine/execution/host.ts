@@ -56,13 +56,18 @@ export function createHost(
     return limits.backlog > 0 && feed.backlog > limits.backlog ? feed.whenDelivered() : feed.dueDelivery;
   };
   const source: SourceHooks = { ready, pending: (work) => pending.track(work) };
-  const committed = async (): Promise<void> => {
+  const whenHeld = (): Promise<void> => feed?.hold.whenHeld() ?? log.flushed();
+  const committed = async (own: RunSignal): Promise<void> => {
+    const { closing } = own;
     // What a step has just emitted is journaled a turn later.
     const isJournaled = (await feed?.whenJournaled()) ?? true;
-    if (isJournaled) await (feed?.hold.whenHeld() ?? log.flushed());
+    if (isJournaled) await whenHeld();
+    // The agent of a run that was cancelled meanwhile cleans up when the cancel is durable.
+    if (own.closing === undefined && log.row.status === 'cancelling') await whenHeld();
     // The run goes on elsewhere, and there its agent may do what follows.
     if (runSignal.left) return never();
-    if (!isJournaled) throw new EndOfWork(runSignal.closing?.reason ?? '', false);
+    // The run was cancelled meanwhile, or is over, and what follows must not begin.
+    if (!isJournaled || own.closing !== closing) throw new EndOfWork(own.closing?.reason ?? '', false);
   };
   let principal: Principal | undefined;
   return {
@@ -102,8 +107,9 @@ export function createHost(
     cleansUp: (): boolean => runSignal.closing?.as === 'cancelled',
     /** See `Feed.whenWorkMayBegin`. */
     whenWorkMayBegin: () => feed?.whenWorkMayBegin(),
-    committed: (): Promise<void> => {
-      const durable = committed();
+    /** `own`: of the run, or of the call whose agent waits. */
+    committed: (own: RunSignal): Promise<void> => {
+      const durable = committed(own);
       // Where the agent does not await it, its rejection must not end the process.
       durable.catch(() => undefined);
       return durable;
