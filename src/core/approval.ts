@@ -16,6 +16,10 @@ export const notAllowed = 'The user did not allow this call.';
 /** What people and the model are told of a tool whose process ended while it ran, and which is not executed again. */
 export const unknownOutcome = 'The process ended while this tool ran. Whether it took effect is unknown.';
 
+/** What a durable agent is told of an agent whose process ended after a tool had begun, and which is not called again. */
+export const unknownOutcomeOf = (agent: string): string =>
+  `The process ended while agent ${agent} ran a tool. Whether it took effect is unknown.`;
+
 /** The question whether a tool may run, for `context.await`. It has the call as its JSON part. */
 export const approvalQuestion = (tool_name: string, tool_input: unknown): Parameters<AgentContext['await']> => [
   { role: 'agent', parts: approvalParts(tool_name, tool_input) },

@@ -128,4 +128,32 @@ describe('context.tool', () => {
     expect(run.status).toBe('completed');
     expect([...told]).toEqual(['tool_call_unknown']);
   });
+
+  it('is not done again by an agent that is not durable, where a durable one awaits its answer', async () => {
+    const effects = new Effects();
+    let payments = 0;
+    const told = new Set<string>();
+    const pays = defineAgent({ name: 'pays', description: '?' }, async function* (_, context) {
+      yield* context.tool('pay', {}, async () => effects.add('pay', ++payments), { repeatable: false });
+      yield 'paid';
+    });
+    const asks = defineAgent(
+      { name: 'asks', description: '?' },
+      async function* (_, context) {
+        try {
+          yield `They ${(await context.call('pays', 'Ada')).parts.at(-1)?.content}.`;
+        } catch (error) {
+          told.add(`${Object(error).code}: ${Object(error).message}`);
+          yield 'It is not known.';
+        }
+      },
+      { durable: true },
+    );
+    const calls = { pays };
+    const { run } = await cutEverywhere(asks, '?', { effects, calls, endOf: ({ status }) => status });
+    expect(run.output[0]?.parts.at(-1)?.content).toBe('They paid.');
+    expect([...told]).toEqual([
+      'tool_call_unknown: The process ended while agent pays ran a tool. Whether it took effect is unknown.',
+    ]);
+  });
 });

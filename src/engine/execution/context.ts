@@ -9,10 +9,12 @@ import {
   ignoreElements,
   lastValueFrom,
   map,
+  merge,
   NEVER,
   Observable,
   type ObservableInput,
   of,
+  Subject,
   tap,
 } from 'rxjs';
 import type {
@@ -24,8 +26,9 @@ import type {
   AwaitOptions,
   ToolOptions,
 } from '../../core/agent.ts';
+import { unknownOutcomeOf } from '../../core/approval.ts';
 import { checkAwait, checkCall, checkCalled } from '../../core/check-output.ts';
-import { errorOf, fail, hideFrames } from '../../core/errors.ts';
+import { AgentError, errorOf, fail, hideFrames } from '../../core/errors.ts';
 import { checkContentTypes } from '../../core/messages.ts';
 import type { ModelCallReport } from '../../core/model-call.ts';
 import { type CallReport, maxCallDepth } from '../../core/parts.ts';
@@ -128,11 +131,20 @@ class ContextCalls {
     const step: AgentContext['step'] = (named, begin, again) =>
       this.#step(named, begin, { again, span: () => this.span?.tool(name, id) });
     const asks: AgentContext['await'] = (request, how) => this.await(request, how);
-    const { steps } = this.host;
-    // A run that is not durable has only one execution.
-    const once = steps === undefined ? { repeatable: true } : {};
+    const { steps, journalBegun } = this.host;
     const committed = () => this.committed();
-    return callTool({ step, await: asks, committed }, id, { ...options, ...once, name, input, work });
+    const call = { ...options, name, input, work };
+    if (steps !== undefined || options.repeatable !== false)
+      return callTool({ step, await: asks, committed }, id, call);
+    // A run that is not durable has only one execution. In a durable run, the call of this agent is what is not repeated.
+    const begin = async (given: Input): Promise<Output> => {
+      if (journalBegun !== undefined) {
+        journalBegun();
+        await committed();
+      }
+      return work(given);
+    };
+    return callTool({ step, await: asks, committed }, id, { ...call, repeatable: true, work: begin });
   }
 
   cleanup<T>(name: string, work: () => ObservableInput<T>): Awaitable<T> {
@@ -236,7 +248,10 @@ class ContextCalls {
     const scope = from.call(name, steps !== undefined, answer);
     const path = scope.calls.join(' ');
     const span = this.span?.call(agent.manifest);
-    const context = createContext(steps === undefined ? host : unjournaled(host), name, runSignal, span, scope);
+    /** Emits where the agent is about to do what must not be repeated. */
+    const begun = new Subject<'begun'>();
+    const own = steps === undefined ? host : unjournaled(host, () => begun.next('begun'));
+    const context = createContext(own, name, runSignal, span, scope);
     const said = inSpan(
       () => joinPairs(() => outputOf(name, agent.run(messages, context), host.source)),
       span,
@@ -245,7 +260,14 @@ class ContextCalls {
     const output: Observable<AgentOutput> =
       steps === undefined
         ? onceAllowed(host.whenWorkMayBegin(), answer?.of(said) ?? said)
-        : steps.step(from, `call ${scope.called}`, { work: () => collected(name, said, host.now) });
+        : steps.step<AgentOutput>(from, `call ${scope.called}`, {
+            work: () => merge(begun, collected(name, said, host.now).pipe(finalize(() => begun.complete()))),
+            // The last value of the step is the answer.
+            again: (before) => {
+              if (before.some((one) => one !== 'begun')) return [];
+              throw new AgentError('tool_call_unknown', unknownOutcomeOf(name));
+            },
+          });
     const record = (state: CallReport['state']): void => {
       const report = () =>
         host.record(callEvent({ path, agent: name, state, at: host.now() }), from.step !== undefined);

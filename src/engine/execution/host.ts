@@ -93,6 +93,8 @@ export function createHost(
       if (log.row.principal !== null) principal ??= JSON.parse(log.row.principal);
       return principal;
     },
+    /** Journals that work begins which must not be repeated. Undefined where steps keep that, or nothing does. */
+    journalBegun: undefined as (() => void) | undefined,
     /** Undefined where the agent may not ask: see `unjournaled`. */
     ask: ask as ExecutionParts['ask'] | undefined,
     /** `step`: whose work has used it. */
@@ -117,9 +119,13 @@ export function createHost(
   };
 }
 
-/** The host of an agent that is not durable and whose answer is awaited: only that answer is journaled. */
-export const unjournaled = (host: AgentHost): AgentHost => ({
+/**
+ * The host of an agent that is not durable and whose answer is awaited: only that answer is journaled, and that the agent is
+ * about to do what must not be repeated.
+ */
+export const unjournaled = (host: AgentHost, journalBegun: () => void): AgentHost => ({
   ...host,
+  journalBegun,
   steps: undefined,
   reorderBuffer: undefined,
   work: undefined,
