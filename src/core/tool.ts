@@ -53,7 +53,8 @@ export async function* callTool<Input extends object, Output>(
     yield await begin();
   }
   const again = (before: readonly (typeof begun | Ended<Output>)[]): [] => {
-    if (before.some((one) => 'output' in one)) return [];
+    // JSON leaves out an output that is undefined.
+    if (before.some((one) => 'ended_at' in one)) return [];
     throw new AgentError('tool_call_unknown', unknownOutcome);
   };
   let ended: Ended<Output>;

@@ -2,6 +2,7 @@ import { defineAgent, type MessagePart } from 'rivulet';
 import { cutEverywhere, Effects, runAgent } from 'rivulet/testing';
 import { concat, defer } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import { again, whole } from '../support/lives.ts';
 
 const steps = (parts: readonly MessagePart[]) => parts.flatMap(({ metadata }) => metadata ?? []);
 const at = expect.stringMatching(/^\d{4}-.*Z$/);
@@ -155,5 +156,22 @@ describe('context.tool', () => {
     expect([...told]).toEqual([
       'tool_call_unknown: The process ended while agent pays ran a tool. Whether it took effect is unknown.',
     ]);
+  });
+
+  it('has a known outcome after a crash where it has returned nothing', async () => {
+    const notes = defineAgent(
+      { name: 'notes', description: '?' },
+      async function* (_, context) {
+        yield* context.tool('note', {}, async () => undefined, { repeatable: false });
+        yield 'noted';
+      },
+      { durable: true },
+    );
+    // With this limit, the end of a step is a commit of its own.
+    const limits = { backlog: 1 };
+    const { store } = await whole([notes], undefined, limits);
+    const kept = store.commits.findIndex((writes) => JSON.stringify(writes).includes('ended_at')) + 1;
+    const ended = await again([notes], store, kept, undefined, limits);
+    expect(ended?.run.output[0]?.parts.at(-1)?.content).toBe('noted');
   });
 });
