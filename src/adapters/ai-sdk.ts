@@ -39,6 +39,7 @@ import {
   contentsSaid,
   conversation,
   cutOffFrom,
+  modelError,
   noResult,
   notExecuted,
   toolBegun,
@@ -254,7 +255,7 @@ async function* partsOf({ fullStream }: AiSdkStream, calls: ModelCalls): AsyncGe
     }
   } catch (error) {
     calls.failed(error);
-    throw error;
+    throw modelError(error);
   }
 }
 

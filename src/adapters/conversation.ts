@@ -51,6 +51,20 @@ export const notExecuted = 'The process ended before this call was executed.';
 export const brokenOff = (): AgentError =>
   new AgentError('llm_error', 'The answer of the model broke off: its stream had no end mark.');
 
+/**
+ * What a model's library has thrown. Where `fetch` of Node says that the connection broke in the middle of the answer, the error
+ * says so, and why: libraries wrap that error, or pass on its message, "terminated".
+ */
+export function modelError(thrown: unknown): unknown {
+  for (let error = thrown, depth = 0; error instanceof Error && depth < 10; error = error.cause, depth += 1) {
+    if (error.name !== 'TypeError' || error.message !== 'terminated') continue;
+    const why = error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    const text = `The connection to the model broke before the end of its answer${why}.`;
+    return Object.assign(new AgentError('llm_error', text), { cause: thrown });
+  }
+  return thrown;
+}
+
 function contentOf(part: MessagePart): Content | undefined {
   const { content = '', content_type: type = 'text/plain', content_encoding, content_url: url, metadata, name } = part;
   if (metadata !== undefined) return undefined;

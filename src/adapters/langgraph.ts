@@ -7,7 +7,7 @@ import { modelMessages, modelTools } from '../core/model-messages.ts';
 import { endOfMessage, json } from '../core/parts.ts';
 import { replyValue } from '../core/reply.ts';
 import type { Message } from '../schema/message.ts';
-import { contentsOf, conversation, noResult, urlOf } from './conversation.ts';
+import { contentsOf, conversation, modelError, noResult, urlOf } from './conversation.ts';
 import {
   type GraphMessage,
   type Interrupt,
@@ -158,18 +158,20 @@ class Thread {
   async *#stream(input: unknown, reader: MessageReader, from?: string): AsyncGenerator<Piece> {
     const { signal } = this.context;
     const streamMode = ['messages', 'values'];
+    const calls = new ModelCalls(this.context, (answers) => reader.answered(answers));
     const options = {
       configurable: { ...this.#config.configurable, ...(from !== undefined && { checkpoint_id: from }) },
       streamMode,
       subgraphs: true,
       durability: 'sync',
       signal,
-      callbacks: [new ModelCalls(this.context, (answers) => reader.answered(answers)).callbacks],
+      callbacks: [calls.callbacks],
     };
     let values: unknown;
     // The state keeps the interrupts of tasks that have finished beside an open one; the stream has the open ones.
     const interrupts = new Map<string, Interrupt>();
-    for await (const chunk of await this.#graph.stream(input, options)) {
+    const stream = this.#graph.stream(input, options);
+    for await (const chunk of calls.named(stream)) {
       // With `subgraphs` and several modes: the names of the graphs around it, the mode, and what the mode streams.
       const [path, mode, data] = chunk as [string[], string, unknown];
       if (mode === 'messages' && Array.isArray(data)) yield* reader.read(data[0]);
@@ -340,6 +342,7 @@ class ModelCalls {
   readonly #context: AgentContext;
   readonly #answered: (answers: ModelAnswers) => void;
   readonly #calls = new Map<string, Call>();
+  #failure: unknown;
 
   /** `answered` handles the end of each call, before its node goes on, and throws where the answer is not whole. */
   constructor(context: AgentContext, answered: (answers: ModelAnswers) => void) {
@@ -358,6 +361,15 @@ class ModelCalls {
   ): void {
     const params = isObject(extra.invocation_params) ? extra.invocation_params : {};
     this.#calls.set(id, { messages: messages.flat(), params, metadata, started: Date.now() });
+  }
+
+  /** The stream, whose error names what has failed where that is a call of a model. */
+  async *named(stream: PromiseLike<AsyncIterable<unknown>>): AsyncGenerator<unknown> {
+    try {
+      yield* await stream;
+    } catch (error) {
+      throw error === this.#failure ? modelError(error) : error;
+    }
   }
 
   #token(_token: string, _index: unknown, id: string): void {
@@ -389,6 +401,7 @@ class ModelCalls {
   }
 
   #failed(error: unknown, id: string): void {
+    this.#failure = error;
     if (!this.#context.signal.aborted) this.#report(id, { error });
     this.#calls.delete(id);
   }

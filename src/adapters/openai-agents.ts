@@ -16,7 +16,16 @@ import type { CutOff } from '../core/cut-off.ts';
 import { isObject, parsed } from '../core/json.ts';
 import { modelMessages, modelTools } from '../core/model-messages.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
-import { brokenOff, contentsSaid, conversation, cutOffFrom, noResult, urlOf, usageOf } from './conversation.ts';
+import {
+  brokenOff,
+  contentsSaid,
+  conversation,
+  cutOffFrom,
+  modelError,
+  noResult,
+  urlOf,
+  usageOf,
+} from './conversation.ts';
 import {
   assistantText,
   type Call,
@@ -197,7 +206,7 @@ class Conversation {
       yield endOf(result);
     } catch (error) {
       calls.failed(error);
-      throw error;
+      throw modelError(error);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createOpenAI } from '@ai-sdk/openai';
 import { tool } from '@langchain/core/tools';
@@ -14,6 +14,7 @@ import { langGraphAgent } from 'rivulet/adapters/langgraph';
 import { openAiAgent } from 'rivulet/adapters/openai-agents';
 import { runAgent } from 'rivulet/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { silentLog } from '../../src/core/agent.ts';
 import { type Answer, type Llm, startLlm } from '../agents/llm.ts';
 import { serve } from './chat-agent.ts';
 
@@ -80,18 +81,49 @@ describe.each(Object.keys(libraries))('an answer of a model through %s', (name) 
     expect([run.status, run.error?.data?.code]).toEqual(['failed', 'llm_error']);
   });
 
+  it.each([false, true])('whose connection breaks says so, and why (durable: %s)', async (durable) => {
+    const lines: string[] = [];
+    const log = { ...silentLog, warn: (line: string) => void lines.push(line) };
+    const agent = serve(libraries[name]?.(await startBreaking()) ?? (() => []), { durable });
+    const { run, text } = await runAgent(agent, 'Tell', { log });
+    expect([run.status, text]).toEqual(['failed', 'Once ']);
+    expect(run.error).toEqual({
+      code: 'server_error',
+      message: 'The connection to the model broke before the end of its answer: other side closed.',
+      data: { code: 'llm_error' },
+    });
+    expect(lines.join()).toContain('TypeError: terminated');
+  });
+
   it('that is a page fails the run', async () => {
     const { run } = await runAgent(agentFor(await llmThat(() => ({ html: '<html>Sign in</html>' }))), 'Tell');
     expect(run.status).toBe('failed');
   });
 });
 
+const chunk = (delta: object, finish_reason: string | null = null): string => {
+  const choices = [{ index: 0, delta, finish_reason }];
+  return `data: ${JSON.stringify({ id: 'answer', object: 'chat.completion.chunk', created: 1, model, choices })}\n\n`;
+};
+
+async function listening(server: Server): Promise<string> {
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A model whose server closes the connection after the first word. */
+const startBreaking = (): Promise<string> =>
+  listening(
+    createServer((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(chunk({ role: 'assistant', content: 'Once ' }), () => response.socket?.end());
+    }),
+  );
+
 /** A model that is cut off in the arguments of the second of its two calls. */
-async function startHalfCall(): Promise<string> {
-  const chunk = (delta: object, finish_reason: string | null) => {
-    const choices = [{ index: 0, delta, finish_reason }];
-    return `data: ${JSON.stringify({ id: 'answer', object: 'chat.completion.chunk', created: 1, model, choices })}\n\n`;
-  };
+function startHalfCall(): Promise<string> {
   const call = (index: number, text: string) => ({
     index,
     id: `call_${index}`,
@@ -106,9 +138,7 @@ async function startHalfCall(): Promise<string> {
       `${chunk({ role: 'assistant', content: null, tool_calls: calls }, null)}${chunk({}, 'length')}data: [DONE]\n\n`,
     );
   });
-  onTestFinished(() => void server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listening(server);
 }
 
 it('executes no call of LangGraph whose arguments were cut off', async () => {
