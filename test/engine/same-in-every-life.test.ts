@@ -1,10 +1,28 @@
-import { concat, defer, lastValueFrom, map, merge, NEVER, type Observable, of, toArray } from 'rxjs';
+import {
+  concat,
+  defer,
+  lastValueFrom,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  type Observable,
+  type ObservableInput,
+  of,
+  toArray,
+} from 'rxjs';
 import { describe, expect, it } from 'vitest';
-import { type Agent, type AgentFunction, type AgentOptions, defineAgent } from '../../src/core/agent.ts';
+import {
+  type Agent,
+  type AgentContext,
+  type AgentFunction,
+  type AgentOptions,
+  defineAgent,
+} from '../../src/core/agent.ts';
 import { textOf } from '../../src/core/parts.ts';
 import type { Run } from '../../src/schema/run.ts';
 import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
-import { cutAll, RecordingStore } from '../../src/testing/cut-everywhere.ts';
+import { cutAll, Effects, RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { begin, startEngine } from '../../src/testing/engine.ts';
 import { engineOf } from '../support/engine.ts';
 import { again, runOf, toTheEnd, whole } from '../support/lives.ts';
@@ -198,6 +216,21 @@ describe('the work of a step', () => {
     expect(cuts).toBeGreaterThan(2);
     expect(run.status).toBe('completed');
     expect(textsOf(run).join('')).toMatch(/ yes$/);
+  });
+
+  it.each<[string, (context: AgentContext, charge: (key: string) => Promise<string>) => ObservableInput<string>]>([
+    ['awaited', async ({ step }, charge) => charge(await step('key', async () => crypto.randomUUID()))],
+    ['subscribed to', ({ step }, charge) => step('key', async () => crypto.randomUUID()).pipe(mergeMap(charge))],
+  ])('has an effect with the value of a step that it has %s only when that is durable', async (_, work) => {
+    const effects = new Effects();
+    const charge = async (key: string): Promise<string> => {
+      effects.add('charge', key);
+      await turns(3);
+      return 'charged';
+    };
+    const agent = agentOf('charges', (_, context) => context.step('charge', () => work(context, charge)));
+    const { faults, run } = await cutAll(agent, 'go', { effects });
+    expect([faults, textsOf(run)]).toEqual([[], ['charged']]);
   });
 
   it('that was cut off does not repeat the steps that it took', async () => {

@@ -21,6 +21,8 @@ interface StepReceiver {
   begin(): void;
   /** Whether it only sleeps, so that nothing outside follows from it. */
   readonly sleeps?: boolean | undefined;
+  /** Whether it began in the work of another step. That work may have an effect with what it is given. */
+  readonly isInside: boolean;
 }
 
 /** Accepts replies, and delivers them to the agent. */
@@ -82,6 +84,8 @@ export class Feed {
    * work of the outer step is done again. An outer step whose end is in the journal does no work, and has no inner steps.
    */
   readonly #inside = new Map<string, StepDelivery[]>();
+  /** Resolves when that work has got all that was given to it so far. */
+  #deliveredInside: Promise<unknown> = Promise.resolve();
   /** What the work of steps had used in earlier executions. */
   readonly #usedIn = new Map<string, RunUsage>();
   /** Steps whose work has begun and not ended. */
@@ -216,7 +220,9 @@ export class Feed {
       (loaded) => {
         for (const one of loaded) this.enqueue(one, '');
         if (given.some((one) => 'done' in one || 'error' in one)) return;
-        void this.whenJournaled()?.then(() => this.#begin(step, receiver));
+        void this.whenJournaled()
+          ?.then(() => this.#deliveredInside)
+          .then(() => this.#begin(step, receiver));
       },
       (error) => this.#host.fail(error),
     );
@@ -459,12 +465,26 @@ export class Feed {
       return;
     }
     const { step } = delivery;
+    const receiver = this.#steps.get(step);
+    if (receiver?.isInside) {
+      this.#deliverInside(receiver, delivery);
+      return;
+    }
     this.#given = { step, question: this.#replyReceiver?.question ?? 0 };
     try {
-      this.#steps.get(step)?.deliver(delivery);
+      receiver?.deliver(delivery);
     } finally {
       this.#given = undefined;
     }
+  }
+
+  /** The work of a step goes on with what another step in it gives when that is durable, as new work would begin. */
+  #deliverInside(receiver: StepReceiver, delivery: StepDelivery): void {
+    const held = this.hold.whenHeld();
+    this.#deliveredInside = this.#deliveredInside
+      .then(() => held)
+      .then(() => this.#steps.get(delivery.step) === receiver && receiver.deliver(delivery))
+      .catch(this.#host.fail);
   }
 
   #resolveWaiters(): void {

@@ -102,7 +102,8 @@ export class Steps {
         leave();
         working.unsubscribe();
       });
-      leave = this.#feed.join(step, { deliver, begin, sleeps: work.sleeps, load: work.journaled?.load });
+      const isInside = scope.step !== undefined;
+      leave = this.#feed.join(step, { deliver, begin, isInside, sleeps: work.sleeps, load: work.journaled?.load });
       if (subscriber.closed) leave();
     });
   }
