@@ -110,14 +110,15 @@ export class Awaits {
       this.#asker.fail(error);
       return;
     }
-    // In its place among what the agent is given: what comes later must not overtake it while it is committed.
-    if (feed !== undefined) return this.#answer();
-    outside(() => {
-      log.flushed().then(
-        () => this.#answer(),
-        () => undefined, // the log reports its failure to the engine, which drops the execution
-      );
-    });
+    // A durable agent gets it in its place: what comes later must not overtake it while it is committed.
+    if (feed !== undefined) this.#answer();
+    else
+      outside(() => {
+        log.flushed().then(
+          () => this.#answer(),
+          () => undefined, // the log reports its failure to the engine, which drops the execution
+        );
+      });
   }
 
   /** Takes a reply of the journal. */
