@@ -27,6 +27,8 @@ export class Engine extends Access {
   readonly #onFailure: (error: unknown) => void;
   /** Resolves when all runs that were parked before the start are tried again. */
   #retried: Promise<void> | undefined;
+  /** Runs that the last sweep left although they are due. */
+  #leftDue = 0;
   #stopping = false;
 
   constructor(options: EngineOptions) {
@@ -84,7 +86,7 @@ export class Engine extends Access {
   }
 
   async #expireAndRetry(): Promise<void> {
-    await expireRuns(this.#services);
+    this.#leftDue = await expireRuns(this.#services, this.#leftDue);
     this.#services.offers.repeat();
     this.#executor.suspects.check();
     this.#executor.reportReentries();

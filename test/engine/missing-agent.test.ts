@@ -1,5 +1,5 @@
-import { map, merge, NEVER, type Observable, of } from 'rxjs';
-import { describe, expect, it } from 'vitest';
+import { concat, ignoreElements, map, merge, NEVER, type Observable, of } from 'rxjs';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Agent, silentLog } from '../../src/core/agent.ts';
 import type { Store } from '../../src/core/ports/store.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -9,7 +9,7 @@ import { startEngine } from '../../src/testing/engine.ts';
 import { agent, durable, echo } from '../support/agents.ts';
 import { engineOf } from '../support/engine.ts';
 import { faulty, newPlan } from '../support/faulty-store.ts';
-import { toTheEnd } from '../support/lives.ts';
+import { atRest, toTheEnd } from '../support/lives.ts';
 import { turn } from '../support/turn.ts';
 
 const input = [{ parts: [{ content: 'hi' }] }];
@@ -91,5 +91,25 @@ describe('runs whose agent is missing after a restart', () => {
     expect((await store.run(works))?.status).toBe('cancelled');
     expect((await toTheEnd(engine, waits)).run.status).toBe('cancelled');
     await engine.stop();
+  });
+
+  it('do not keep the runs of other agents from waking, however many of them sleep', async () => {
+    const store = new MemoryStore();
+    const naps = (name: string): Agent =>
+      durable(name, (_, context) => concat(context.sleep(1).pipe(ignoreElements()), of('woke')));
+    const limits = { passivateAfter: 1, sweepInterval: 1 };
+    // Its clock stands still, so that all runs are due at the same time, in the next process.
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const first = await startEngine([naps('gone'), naps('here')], store, limits);
+    const runs: string[] = [];
+    for (let n = 0; n <= 100; n += 1)
+      runs.push((await first.create({ agent_name: n < 100 ? 'gone' : 'here', input })).run_id);
+    for (const run_id of runs) await atRest(store, run_id);
+    await first.stop();
+    vi.advanceTimersByTime(1_000);
+    const engine = await engineOf([naps('here')], store, limits);
+    expect((await toTheEnd(engine, runs.at(-1) ?? '')).run.status).toBe('completed');
+    expect(await store.count((await store.run(runs[0] ?? ''))?.session_id ?? '')).toBe(1);
   });
 });
