@@ -90,23 +90,25 @@ export class SessionQueue {
    * well, in turn.
    */
   async check(): Promise<void> {
-    const some = [...this.#doubtful];
+    const some: string[] = [];
     for (const session_id of this.#blockingRuns.keys()) {
-      if (some.length >= this.#doubtful.size + queuesPerCheck) break;
+      if (some.length >= queuesPerCheck) break;
       if (!this.#doubtful.has(session_id)) some.push(session_id);
     }
+    // The queue that failed last is the last: where a check ends at its failure, the others have had their turn.
+    some.push(...this.#doubtful);
     await eachPart(this.#store, async (part) => {
       for (const session_id of idsOfPart(this.#store, some, part)) await this.#startNext(session_id);
     });
   }
 
   async #startNext(session_id: string): Promise<void> {
+    let isSettled = false;
     try {
-      if (await this.#tryToStartNext(session_id)) this.#doubtful.delete(session_id);
-      else this.#doubtful.add(session_id);
-    } catch (error) {
-      this.#doubtful.add(session_id);
-      throw error;
+      isSettled = await this.#tryToStartNext(session_id);
+    } finally {
+      this.#doubtful.delete(session_id);
+      if (!isSettled) this.#doubtful.add(session_id);
     }
   }
 
