@@ -17,7 +17,7 @@ import type { ExecutionServices } from './execution/execution-services.ts';
 import { commitIntervalOf, defaultLimits, type Limits, type RunTtlByOwner } from './limits.ts';
 import { GroupCommits } from './log/group-commits.ts';
 import { ActiveRuns } from './runs/active-runs.ts';
-import { cancelRun } from './runs/cancel.ts';
+import { cancelOwed } from './runs/cancel.ts';
 import { EngineCounts } from './runs/counts.ts';
 import { Idempotency } from './runs/idempotency.ts';
 import { Offers } from './runs/offers.ts';
@@ -146,8 +146,7 @@ export function servicesOf(options: EngineOptions): Services {
     counts,
   };
   connect(runServices, changes);
-  // An error means that the run has ended meanwhile.
-  const cancel = (run_id: string): void => void cancelRun(runServices, run_id).catch(() => undefined);
+  const cancel = (run_id: string): void => void cancelOwed(runServices, run_id);
   const readers = new ConnectedReaders(
     new ReaderNodes(store, limits.lease, dispatcher.shared ? undefined : 'here'),
     cancel,

@@ -1,5 +1,6 @@
 import { BoxedMap } from '../../core/collections.ts';
 import type { RunRow } from '../../core/ports/run-store.ts';
+import { retryOwed } from '../store/store-calls.ts';
 import { hasLostReaders, hasReaders, type ReaderNodes } from './reader-nodes.ts';
 
 type Nodes = Pick<ReaderNodes, 'enter' | 'disconnect' | 'leave' | 'bury'>;
@@ -136,9 +137,13 @@ export class ConnectedReaders {
     const { run_id, known, nodes, told } = readers;
     readers.known = 'nothing';
     if (nodes === undefined) return this.#remove(run_id, disconnected);
-    const leaving = told
-      .then((isTold) => nodes.leave(run_id, isTold && known === 'disconnected'))
-      // A store that fails cannot cancel a run either.
+    const leaving: Promise<boolean> = told
+      .then((isTold) =>
+        retryOwed(
+          () => readers.leaving === leaving && !this.#isClosed,
+          () => nodes.leave(run_id, isTold && known === 'disconnected'),
+        ),
+      )
       .catch(() => false);
     readers.leaving = leaving;
     const isLast = await leaving;

@@ -7,6 +7,7 @@ import type { Run } from '../../schema/run.ts';
 import type { KnownRun } from '../log/checkpoint.ts';
 import { cancelLine, journalOf } from '../log/journal.ts';
 import { bareRun, endingWrite, readRun } from '../log/stored-run.ts';
+import { isUnavailable, retryOwed } from '../store/store-calls.ts';
 import { forwardCancel, whenMoved } from './forward.ts';
 import { askedOf } from './reply-target.ts';
 import type { RunServices } from './run-services.ts';
@@ -54,18 +55,31 @@ export async function cancelRun(
   return cancelStored(services, run_id, question, reason);
 }
 
+/** Cancels a run whose clients have left, when the store is available. Any other error means that the run has ended. */
+export const cancelOwed = (services: RunServices, run_id: string): Promise<unknown> =>
+  retryOwed(
+    () => !services.active.stopping,
+    () => cancelRun(services, run_id),
+  ).catch(() => undefined);
+
 /**
  * Cancels several runs of a session, which are listed oldest first. Queued runs are cancelled first, from the newest to the
  * oldest, because the end of a run would start the next queued one. Then all others are cancelled at once, because each
  * cancel may wait for a node that has died. Errors of runs that end meanwhile are ignored.
+ * @throws RivuletError `store_unavailable`, after all others are cancelled, where the store failed for one of them
  */
 export async function cancelAll(services: RunServices, rows: readonly RunRow[]): Promise<void> {
   const open = rows.filter(({ status }) => status !== 'cancelling').toReversed();
-  const attempt = ({ run_id }: RunRow): Promise<unknown> => cancelRun(services, run_id).catch(() => undefined);
+  let failure: unknown;
+  const attempt = ({ run_id }: RunRow): Promise<unknown> =>
+    cancelRun(services, run_id).catch((error: unknown) => {
+      if (isUnavailable(error)) failure = error;
+    });
   for (const row of open) if (row.queued_at !== null) await attempt(row);
   const others = open.filter(({ queued_at }) => queued_at === null);
   for (let from = 0; from < others.length; from += concurrentCancels)
     await Promise.all(others.slice(from, from + concurrentCancels).map(attempt));
+  if (failure !== undefined) throw failure;
 }
 
 /**
@@ -81,7 +95,8 @@ export async function endAll(services: RunServices, unfinished: () => Promise<re
     const [first] = open;
     if (first === undefined) return;
     isLate = Date.now() > until;
-    if (!isLate) await cancelAll(services, open);
+    // Runs that the store kept from being cancelled are found again.
+    if (!isLate) await cancelAll(services, open).catch(() => undefined);
     throw fail('not_final', first.run_id, first.status);
   };
   await retry(cancelOpen, { again: (error) => isOpen(error) && !isLate, first: 5, most: 200 });

@@ -17,7 +17,7 @@ import { Execution } from '../execution/execution.ts';
 import { newIdBeside, newIdWhere, passId } from '../ids.ts';
 import { changeOf, RunLog } from '../log/run-log.ts';
 import { pages } from '../store/pages.ts';
-import { isUnavailable, orUnavailable, retryUntilAvailable } from '../store/store-calls.ts';
+import { isUnavailable, orUnavailable, retryOwed } from '../store/store-calls.ts';
 import { cancelAll, cancelRun } from './cancel.ts';
 import { type IdempotentRequest, idempotentRequest } from './idempotency.ts';
 import type { RunServices } from './run-services.ts';
@@ -229,28 +229,28 @@ export async function startWhenDurable(
   durable: Promise<void>,
   place?: Place,
 ): Promise<void> {
-  const { queue, offers, executions } = services;
+  const { queue, offers, executions, active } = services;
   const { requestTimeout } = executions.limits;
   const { run_id, session_id } = row;
   let withdrawn = false;
   const afterCommit = async (): Promise<void> => {
-    if (withdrawn) {
-      place?.drop();
-      return void (await cancelRun(services, run_id));
-    }
-    if (if_busy === 'interrupt') await cancelOlder(services, row);
-    await queue.add(session_id);
+    if (!withdrawn && if_busy === 'interrupt') await cancelOlder(services, row);
+    if (!withdrawn) await queue.add(session_id);
+    // The request may have failed meanwhile.
+    if (!withdrawn) return;
+    await cancelRun(services, run_id);
+    place?.drop();
   };
   const started = durable
     .then(() => {
-      if (withdrawn || row.queued_at !== null) return retryUntilAvailable(executions.limits.storeTimeout, afterCommit);
+      if (withdrawn || row.queued_at !== null) return retryOwed(() => !active.stopping, afterCommit);
       if (place === undefined) offers.offer(run_id);
       else place.begin(run_id);
     })
     .catch((error: unknown) => {
       place?.drop();
-      // A run that the store refused is not started.
-      if (!(error instanceof RivuletError && ['conflict', 'key_in_use'].includes(error.kind)))
+      // A run that the store refused is not started, and one that has ended is not cancelled.
+      if (!(error instanceof RivuletError && ['conflict', 'key_in_use', 'already_final'].includes(error.kind)))
         executions.logFor(run_id).warn(`could not start: ${String(error)}`);
     });
   try {

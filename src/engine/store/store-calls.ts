@@ -26,6 +26,10 @@ export const storeForAgents = (store: Store, storeTimeout: number, goesOn: () =>
 export const retryUntilAvailable = <T>(storeTimeout: number, work: () => Promise<T>): Promise<T> =>
   retry(work, { again: whileInTime(storeTimeout, isUnavailable) });
 
+/** Retries work that this process owes, while it fails with `store_unavailable` and `goesOn` returns true. */
+export const retryOwed = <T>(goesOn: () => boolean, work: () => Promise<T>): Promise<T> =>
+  retry(work, { again: (error) => isUnavailable(error) && goesOn() });
+
 /** Whether an error says that the store is unavailable. */
 export const isUnavailable = (error: unknown): error is RivuletError =>
   error instanceof RivuletError && error.kind === 'store_unavailable';
