@@ -192,3 +192,45 @@ describe('a cancel that names a question', () => {
     },
   );
 });
+
+describe('a reply to a run that was cancelled', () => {
+  it('is refused also while the agent comes to its clean-up after a crash, and does not stop the process', async () => {
+    let cleanUps = 0;
+    const asks = defineAgent(
+      { name: 'asks', description: 'Cleans up.' },
+      async function* (_, context) {
+        try {
+          await context.await('Keep it?');
+        } finally {
+          const mayEnd = deferred();
+          ends.push(mayEnd.resolve);
+          await context.cleanup('free', () => {
+            cleanUps += 1;
+            return mayEnd.promise;
+          });
+        }
+        yield 'kept';
+      },
+      { durable: true },
+    );
+    const ends: (() => void)[] = [];
+    const store = new RecordingStore();
+    const first = await startEngine([asks], store);
+    const run_id = await asked(first);
+    await first.cancel(run_id);
+    while (cleanUps < 1) await turn();
+    const disk = await store.after(store.commits.length);
+    ends[0]?.();
+    await first.stop();
+    const second = await startEngine([asks], disk);
+    const answers: Promise<string>[] = [];
+    while (cleanUps < 2) {
+      answers.push(answerOf(second.resume(run_id, replyTo('1')).then(({ run }) => run)));
+      await turn();
+    }
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['not_awaiting']));
+    ends[1]?.();
+    while ((await runOf(second, run_id)).status !== 'cancelled') await turn();
+    await second.stop();
+  });
+});

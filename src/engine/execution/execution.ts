@@ -144,9 +144,9 @@ export class Execution implements Observer<AgentOutput>, Output {
     return this.#times.ended(this.#tokens, this.#failure, this.#trace?.span.ids);
   }
 
-  /** Resolves when the replay is over. */
+  /** Resolves when the replay is over, also that of a cancelled run, which cleans up. */
   async whenLive(): Promise<void> {
-    while (this.replaying && this.#isOpen) await this.#feed?.whenDelivered();
+    while (this.replaying && (this.#isOpen || this.#cleansUp)) await this.#feed?.whenDelivered();
   }
 
   /** Measures the time without progress. Called periodically. */
