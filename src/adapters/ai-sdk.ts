@@ -17,6 +17,7 @@ import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts'
 import { askApproval, unknownOutcome } from '../core/approval.ts';
 import { errorOf } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
+import { brokenConnection, brokenOff } from '../core/model-errors.ts';
 import { citation, endOfMessage, trajectory } from '../core/parts.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
 import { type Asked, ModelCalls, prepared, resultOf, settingsOf, usageIn } from './ai-sdk-model.ts';
@@ -35,11 +36,9 @@ import {
   toldUsage,
 } from './ai-sdk-pieces.ts';
 import {
-  brokenOff,
   contentsSaid,
   conversation,
   cutOffFrom,
-  modelError,
   noResult,
   notExecuted,
   toolBegun,
@@ -255,7 +254,7 @@ async function* partsOf({ fullStream }: AiSdkStream, calls: ModelCalls): AsyncGe
     }
   } catch (error) {
     calls.failed(error);
-    throw modelError(error);
+    throw brokenConnection(error) ?? error;
   }
 }
 

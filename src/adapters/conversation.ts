@@ -2,7 +2,6 @@ import { Buffer } from 'node:buffer';
 import { concatWith, type Observable, toArray } from 'rxjs';
 import type { AgentContext } from '../core/agent.ts';
 import { type CutOff, cutOffNotes, cutOffOf } from '../core/cut-off.ts';
-import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import { textOf, trajectory } from '../core/parts.ts';
 import type { Said } from '../core/said.ts';
@@ -46,24 +45,6 @@ export const cutOffFrom = (reason: unknown): CutOff | undefined =>
 
 /** What people are told of a call that a crash cut off before its tool was allowed to run. The model is asked again without it. */
 export const notExecuted = 'The process ended before this call was executed.';
-
-/** The error of an answer without the mark of its end. */
-export const brokenOff = (): AgentError =>
-  new AgentError('llm_error', 'The answer of the model broke off: its stream had no end mark.');
-
-/**
- * What a model's library has thrown. Where `fetch` of Node says that the connection broke in the middle of the answer, the error
- * says so, and why: libraries wrap that error, or pass on its message, "terminated".
- */
-export function modelError(thrown: unknown): unknown {
-  for (let error = thrown, depth = 0; error instanceof Error && depth < 10; error = error.cause, depth += 1) {
-    if (error.name !== 'TypeError' || error.message !== 'terminated') continue;
-    const why = error.cause instanceof Error ? `: ${error.cause.message}` : '';
-    const text = `The connection to the model broke before the end of its answer${why}.`;
-    return Object.assign(new AgentError('llm_error', text), { cause: thrown });
-  }
-  return thrown;
-}
 
 function contentOf(part: MessagePart): Content | undefined {
   const { content = '', content_type: type = 'text/plain', content_encoding, content_url: url, metadata, name } = part;

@@ -1,9 +1,10 @@
 import type { CutOff } from '../core/cut-off.ts';
 import { isObject, parsed, readJson } from '../core/json.ts';
+import { brokenOff } from '../core/model-errors.ts';
 import { citationFrom, trajectory } from '../core/parts.ts';
 import type { MessagePart } from '../schema/message.ts';
 import type { RunUsage } from '../schema/run.ts';
-import { brokenOff, cutOffFrom, toolBegun, toolEnded, toolFailed, usageOf } from './conversation.ts';
+import { cutOffFrom, toolBegun, toolEnded, toolFailed, usageOf } from './conversation.ts';
 
 /** A message of LangChain, or a chunk of one, as far as the adapter reads it. */
 export interface GraphMessage {

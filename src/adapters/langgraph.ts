@@ -3,11 +3,12 @@ import { concat, concatMap, defer, from, lastValueFrom, map, type Observable, sw
 import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts';
 import { AgentError } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
+import { brokenConnection } from '../core/model-errors.ts';
 import { modelMessages, modelTools } from '../core/model-messages.ts';
 import { endOfMessage, json } from '../core/parts.ts';
 import { replyValue } from '../core/reply.ts';
 import type { Message } from '../schema/message.ts';
-import { contentsOf, conversation, modelError, noResult, urlOf } from './conversation.ts';
+import { contentsOf, conversation, noResult, urlOf } from './conversation.ts';
 import {
   type GraphMessage,
   type Interrupt,
@@ -368,7 +369,7 @@ class ModelCalls {
     try {
       yield* await stream;
     } catch (error) {
-      throw error === this.#failure ? modelError(error) : error;
+      throw (error === this.#failure && brokenConnection(error)) || error;
     }
   }
 

@@ -14,18 +14,10 @@ import type { AgentContext, AgentFunction, AgentOutput } from '../core/agent.ts'
 import { type Approval, askApproval, unknownOutcome } from '../core/approval.ts';
 import type { CutOff } from '../core/cut-off.ts';
 import { isObject, parsed } from '../core/json.ts';
+import { brokenConnection, brokenOff } from '../core/model-errors.ts';
 import { modelMessages, modelTools } from '../core/model-messages.ts';
 import { type Said, type SaidCall, saidIn } from '../core/said.ts';
-import {
-  brokenOff,
-  contentsSaid,
-  conversation,
-  cutOffFrom,
-  modelError,
-  noResult,
-  urlOf,
-  usageOf,
-} from './conversation.ts';
+import { contentsSaid, conversation, cutOffFrom, noResult, urlOf, usageOf } from './conversation.ts';
 import {
   assistantText,
   type Call,
@@ -206,7 +198,7 @@ class Conversation {
       yield endOf(result);
     } catch (error) {
       calls.failed(error);
-      throw modelError(error);
+      throw brokenConnection(error) ?? error;
     }
   }
 }

@@ -3,6 +3,7 @@ import { defer, from, Observable, switchMap } from 'rxjs';
 import type { AgentContext } from '../core/agent.ts';
 import type { CutOff } from '../core/cut-off.ts';
 import { AgentError, errorOf } from '../core/errors.ts';
+import { brokenConnection } from '../core/model-errors.ts';
 import { modelMessages, modelTools } from '../core/model-messages.ts';
 import type { RunUsage } from '../schema/run.ts';
 import type { ChatMessage } from './chat-messages.ts';
@@ -118,7 +119,9 @@ function answer(
     const failed = (error: unknown): void => {
       report({ error });
       const isUnreachable = error instanceof Client.APIConnectionError;
-      subscriber.error(isUnreachable ? unreachable(client.baseURL) : refused(error, client.baseURL));
+      subscriber.error(
+        isUnreachable ? unreachable(client.baseURL) : (brokenConnection(error) ?? refused(error, client.baseURL)),
+      );
     };
     from(stream.finalChatCompletion()).subscribe({ next: ended, error: failed });
     return () => stream.abort();

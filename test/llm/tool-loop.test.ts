@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Type } from '@sinclair/typebox';
 import { createRuntime, defineAgent, textOf } from 'rivulet';
 import { chatModel, type Tool, type ToolLoopOptions, tool, toolLoop, toolOf } from 'rivulet/llm';
@@ -146,6 +149,27 @@ describe('an agent with a tool loop', () => {
     const { run } = await runAgent(loop, 'Go');
     expect(run.error).toMatchObject({ message: 'The model asked for tools 3 times and gave no answer.' });
     expect(requests).toHaveLength(3);
+  });
+
+  it('fails where the connection to its model breaks, and says so', async () => {
+    const choices = [{ index: 0, delta: { role: 'assistant', content: 'Once ' }, finish_reason: null }];
+    const chunk = { id: 'answer', object: 'chat.completion.chunk', created: 1, model: 'small', choices };
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(`data: ${JSON.stringify(chunk)}\n\n`, () => response.socket?.end());
+    });
+    onTestFinished(() => void server.close());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const { run, text } = await runAgent(
+      agent('loop', toolLoop({ model: chatModel({ model: 'small', baseURL }) })),
+      'Tell',
+    );
+    expect([run.status, text]).toEqual(['failed', 'Once ']);
+    expect(run.error?.message).toBe(
+      'The connection to the model broke before the end of its answer: other side closed.',
+    );
   });
 
   it('tells the model what its author makes of the conversation', async () => {
