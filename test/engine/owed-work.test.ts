@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { map } from 'rxjs';
+import { map, NEVER, switchMap } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import type { IfBusy } from '../../src/core/agent.ts';
 import type { Outcome, Write } from '../../src/core/ports/run-store.ts';
@@ -18,14 +18,17 @@ import { turn } from '../support/turn.ts';
 
 const asks = durable('asks', (_, context) => context.await('?').pipe(map(() => 'answered')));
 const lasts = durable('lasts', never.run);
+const goesOn = durable('goes-on', (_, context) => context.await('?').pipe(switchMap(() => NEVER)));
 const always = { fails: 1, times: Number.POSITIVE_INFINITY };
 
-/** A store that takes no write of one run. */
+/** A store that takes no write of one run, and holds other writes. */
 class LockedStore extends MemoryStore {
   locked: string | undefined;
+  hold: (write: Write) => Promise<void> | undefined = () => undefined;
 
   override async commit(writes: readonly Write[]): Promise<Outcome[]> {
     if (writes.some(({ row }) => row.run_id === this.locked)) throw new Error('the run is locked');
+    await Promise.all(writes.map((write) => this.hold(write)));
     return super.commit(writes);
   }
 }
@@ -36,7 +39,7 @@ async function engineWith(limits: Partial<Limits>) {
   const plan = newPlan();
   const tools = { onFailure() {} };
   const engine = await engineOf(
-    [asks, echo, lasts, never],
+    [asks, echo, goesOn, lasts, never],
     faulty(store, plan),
     { sweepInterval: 2, ...limits },
     tools,
@@ -178,4 +181,30 @@ describe('a run with `on_disconnect: cancel` whose last reader disconnects while
     plan.faults = {};
     await until(store, run_id, 'cancelled');
   });
+});
+
+it('a run ends that two requests cancel while it is re-entered, although the store answers neither in time', async () => {
+  const { engine, store, plan, create } = await engineWith({ passivateAfter: 1, requestTimeout: 100 });
+  const run_id = await create('goes-on');
+  await atRest(store, run_id);
+  const read = new Hold();
+  const byRead = (plan.calls.run ?? 0) + 1;
+  plan.faults.run = { before: (call) => (call === byRead ? read.come() : undefined) };
+  // This request finds no execution here.
+  const first = engine.cancel(run_id);
+  await read.held();
+  await engine.resume(run_id, { type: 'message', message: { parts: [{ content: 'yes' }] } });
+  while ((await store.run(run_id))?.epoch !== 3 || engine.load.working === 0) await turn();
+  const [stored, live] = [new Hold(), new Hold()];
+  // Only a write of an execution says nothing of the node.
+  store.hold = ({ row, node }) => (row.status === 'cancelling' ? (node === null ? stored : live).come() : undefined);
+  read.letGo();
+  await stored.held();
+  const second = engine.cancel(run_id);
+  await live.held();
+  for (const request of [first, second]) await expect(request).rejects.toThrow('does not answer');
+  stored.letGo();
+  await until(store, run_id, 'cancelling');
+  live.letGo();
+  await until(store, run_id, 'cancelled');
 });

@@ -41,9 +41,13 @@ export class Executor {
 
   constructor(services: RunServices) {
     this.#services = services;
-    const { active, dispatcher } = services;
+    const { active, dispatcher, offers } = services;
     active.events.on('failed', (log) => this.#onFailed(log));
-    active.events.on('removed', ({ log }) => this.#leaving.get(log.run_id)?.());
+    active.events.on('removed', ({ log }) => {
+      this.#leaving.get(log.run_id)?.();
+      // A request of this process has written to the run. The run was perhaps offered before its execution heard of that.
+      if (!dispatcher.shared && log.outcome === 'fenced') offers.postpone(log.run_id);
+    });
     active.events.on('awaits', () => dispatcher.onSlotFree());
     this.suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) => this.#enter(run_id));
   }
