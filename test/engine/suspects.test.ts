@@ -5,11 +5,13 @@ import { textOf as textOfMessage } from '../../src/core/parts.ts';
 import type { Dispatcher } from '../../src/engine/dispatch/dispatcher.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Limits } from '../../src/engine/limits.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { RecordingStore } from '../../src/testing/cut-everywhere.ts';
 import { startEngine } from '../../src/testing/engine.ts';
 import { durable } from '../support/agents.ts';
+import { faulty, newPlan } from '../support/faulty-store.ts';
 import { Hold } from '../support/hold.ts';
-import { begin, runOf, toTheEnd } from '../support/lives.ts';
+import { begin, begun, runOf, toTheEnd } from '../support/lives.ts';
 import { deaf, nodes } from '../support/nodes.ts';
 import { ask, finished, type Served } from '../support/serve.ts';
 import { turn, turns } from '../support/turn.ts';
@@ -382,4 +384,29 @@ describe('a node that has taken runs which may stop it', () => {
     expect((await front.post(`/runs/${other}/cancel`)).status).toBe(202);
     expect((await finished(b, other)).status).toBe('cancelled');
   });
+});
+
+it('a suspect that gets a reply shortly before its turn goes on, also where the store fails meanwhile', async () => {
+  const asks = durable('asks', (_, context) => context.await('?').pipe(map(() => 'answered')));
+  for (let times = 1; times <= 6; times += 1) {
+    const store = new MemoryStore();
+    const plan = newPlan();
+    const first = await startEngine([asks], faulty(store, plan), { storeTimeout: 1 }, { onFailure() {} });
+    const run_id = await begun(first, 'asks');
+    plan.faults.commit = { fails: 1, times: Number.POSITIVE_INFINITY };
+    await first.stop();
+    const row = await store.run(run_id);
+    if (row === undefined) throw new Error('the run is missing');
+    await store.commit([{ row: { ...row, attempts: 1 }, expect: row.last, lines: [] }]);
+    plan.faults = {};
+    const engine = await startEngine([asks], faulty(store, plan), { sweepInterval: 5 }, { onFailure() {} });
+    plan.faults.commit = {
+      after: () => {
+        plan.faults = { run: { fails: (plan.calls.run ?? 0) + 1, times } };
+      },
+    };
+    await engine.resume(run_id, reply);
+    while ((await store.run(run_id))?.status !== 'completed') await turn();
+    await engine.stop();
+  }
 });

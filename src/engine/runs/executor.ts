@@ -49,7 +49,8 @@ export class Executor {
       if (!dispatcher.shared && log.outcome === 'fenced') offers.postpone(log.run_id);
     });
     active.events.on('awaits', () => dispatcher.onSlotFree());
-    this.suspects = new Suspects(services.active, services.executions.limits.attempts, (run_id) => this.#enter(run_id));
+    const { attempts } = services.executions.limits;
+    this.suspects = new Suspects(active, dispatcher.shared, attempts, (run_id) => this.#enter(run_id));
   }
 
   /** Executes a run that was offered, in any status; resolves when the run has left this process. */

@@ -35,6 +35,7 @@ const mostWithoutSlot = 1_000;
  */
 export class Suspects {
   readonly #active: ActiveRuns;
+  readonly #shared: boolean;
   readonly #limit: number;
   readonly #enter: (run_id: string) => Promise<void>;
   readonly #waiting = new Map<string, Waiting>();
@@ -43,9 +44,10 @@ export class Suspects {
   #trial: Trial | undefined;
   #checks = 0;
 
-  /** `limit` is the most attempts of a run, 0 for any number. `enter` never rejects. */
-  constructor(active: ActiveRuns, limit: number, enter: (run_id: string) => Promise<void>) {
+  /** `shared`: other nodes may take runs. `limit` is the most attempts of a run, 0 for any number. `enter` never rejects. */
+  constructor(active: ActiveRuns, shared: boolean, limit: number, enter: (run_id: string) => Promise<void>) {
     this.#active = active;
+    this.#shared = shared;
     this.#limit = limit;
     this.#enter = enter;
   }
@@ -55,7 +57,7 @@ export class Suspects {
     const waiting = this.#waiting.get(run_id);
     const isTurn = this.#trial?.run_ids.has(run_id) || this.#entering.has(run_id);
     // Another node has it: this one was stalled for longer than its lease.
-    if (status !== 'cancelling' && epoch !== (this.#entering.get(run_id) ?? epoch)) return false;
+    if (this.#shared && status !== 'cancelling' && epoch !== (this.#entering.get(run_id) ?? epoch)) return false;
     if (attempts === 0 || status === 'cancelling' || isTurn) {
       this.#waiting.delete(run_id);
       waiting?.leave();
