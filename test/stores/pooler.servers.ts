@@ -44,7 +44,7 @@ describe.skipIf(place === undefined)('a store in PostgreSQL behind a pooler', ()
     const text = 'a notification (LISTEN, NOTIFY) did not arrive';
     const error = await reason(pooler.url);
     expect(error).toContain(text);
-    expect(error).toContain('give the store URL the server itself');
+    expect(error).toContain('name the PostgreSQL server itself in the URL of the store');
     expect(await doctor(pooler.url)).toContain(text);
   });
 
