@@ -1,5 +1,5 @@
 import type { RunNotification, RunRow } from '../../core/ports/run-store.ts';
-import { openStatuses } from '../../core/run-state.ts';
+import { isSettled, openStatuses } from '../../core/run-state.ts';
 import type { RunChanges } from '../changes/run-changes.ts';
 import type { Executor } from '../runs/executor.ts';
 import { acceptForwarded } from '../runs/forward.ts';
@@ -14,7 +14,7 @@ const page = 1000;
 /** Runs of a part of the store that are checked at once. */
 const concurrentChecks = 16;
 /** The statuses of runs that a node has to execute, or that are queued. */
-const executableStatuses = openStatuses.filter((status) => status !== 'awaiting');
+const executableStatuses = openStatuses.filter((status) => !isSettled(status));
 
 /** The parts of the engine that hear of other nodes. */
 interface SyncServices
