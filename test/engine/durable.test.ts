@@ -57,6 +57,25 @@ const after = (store: RecordingStore, text: string, value: string): Observable<s
     map(() => value),
   );
 
+/** A payment in a step, and a store in which the commit that has to come before it waits. */
+function heldPayment() {
+  const store = new MemoryStore();
+  const commit = store.commit.bind(store);
+  const commits = new Hold();
+  vi.spyOn(store, 'commit').mockImplementation(async (writes) => {
+    if (writes.some(({ journal = [] }) => journal.join().includes('about to pay'))) await commits.come();
+    return commit(writes);
+  });
+  const did: string[] = [];
+  const pay = ({ step, committed }: AgentContext) =>
+    step('pay', async function* () {
+      yield 'about to pay';
+      await committed();
+      did.push('paid');
+    });
+  return { store, commits, did, pay };
+}
+
 describe('a step', () => {
   it('may wait until its values are durable, before work that must not be repeated', async () => {
     const store = new RecordingStore();
@@ -122,21 +141,8 @@ describe('a step', () => {
   });
 
   it('never goes on after `committed`, where its run leaves before the store has answered', async () => {
-    const store = new MemoryStore();
-    const commit = store.commit.bind(store);
-    const commits = new Hold();
-    vi.spyOn(store, 'commit').mockImplementation(async (writes) => {
-      if (writes.some(({ journal = [] }) => journal.join().includes('about to pay'))) await commits.come();
-      return commit(writes);
-    });
-    const did: string[] = [];
-    const agent = durable('pays', (_, { step, committed }) =>
-      step('pay', async function* () {
-        yield 'about to pay';
-        await committed();
-        did.push('paid');
-      }),
-    );
+    const { store, commits, did, pay } = heldPayment();
+    const agent = durable('pays', (_, context) => pay(context));
     const app = await createServer({ agents: [agent], store, ...apiOnly, limits: { shutdownGrace: 0 } });
     await app.inject({ method: 'POST', url: '/runs', payload: ask('pays', 'go', { mode: 'async' }) });
     await commits.held();
@@ -151,22 +157,11 @@ describe('a step', () => {
   it.each(['failed', 'cancelled'])(
     'never goes on after `committed`, where its run has %s before the store has answered',
     async (status) => {
-      const store = new MemoryStore();
-      const commit = store.commit.bind(store);
-      const commits = new Hold();
-      vi.spyOn(store, 'commit').mockImplementation(async (writes) => {
-        if (writes.some(({ journal = [] }) => journal.join().includes('about to pay'))) await commits.come();
-        return commit(writes);
-      });
-      const did: string[] = [];
+      const { store, commits, did, pay } = heldPayment();
       const broken = deferred();
-      const agent = durable('pays', (_, { step, committed }) =>
+      const agent = durable('pays', (_, context) =>
         merge(
-          step('pay', async function* () {
-            yield 'about to pay';
-            await committed();
-            did.push('paid');
-          }),
+          pay(context),
           defer(() => broken.promise.then(() => Promise.reject(new Error('The disk is full.')))),
         ),
       );

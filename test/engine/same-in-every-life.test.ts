@@ -280,7 +280,7 @@ describe('the work of a step', () => {
 });
 
 describe('the state of a session', () => {
-  it('is that of another run, where that run replaces it while it is read', async () => {
+  it('is the new one, where another run replaces the state while it is read', async () => {
     const store = new MemoryStore();
     const sets = agentOf('sets', async (input, { session }) => {
       await session.setState(textOf(input));

@@ -18,7 +18,7 @@ interface RunReaders {
   /** Whether the store took the last write that told the other nodes. Never rejects. */
   told: Promise<boolean>;
   /** While this node leaves the run: whether it is the last node with readers. Never rejects. */
-  leaving: Promise<boolean> | undefined;
+  leaving?: Promise<boolean> | undefined;
 }
 
 /** What `connect` returns where the policy does nothing, so that the caller need not watch the connection. */
@@ -91,16 +91,7 @@ export class ConnectedReaders {
 
   #add(run_id: string, grace: number, nodes: Nodes | undefined): RunReaders {
     const told = Promise.resolve(true);
-    const readers: RunReaders = {
-      run_id,
-      grace,
-      nodes,
-      count: 0,
-      timer: undefined,
-      known: 'nothing',
-      told,
-      leaving: undefined,
-    };
+    const readers: RunReaders = { run_id, grace, nodes, count: 0, timer: undefined, known: 'nothing', told };
     this.#byRun.set(run_id, readers);
     return readers;
   }

@@ -38,14 +38,14 @@ export class Sync {
 
   /** `onFailure` receives the errors of the store. */
   constructor(services: SyncServices, executor: Executor, onFailure: (error: unknown) => void) {
-    // Other nodes take an entry of this node's readers for that of a dead node after two leases: see `ReaderNodes`.
-    const { pollInterval, lease: renewInterval } = services.executions.limits;
+    const { pollInterval, lease } = services.executions.limits;
     this.#services = services;
     this.#executor = executor;
     this.#onFailure = onFailure;
     this.#polls = [
       new PeriodicTask(pollInterval, () => this.#poll(), onFailure),
-      new PeriodicTask(renewInterval, () => this.#tendOpenRuns(), onFailure),
+      // Without a renewal for two leases, other nodes take this node's readers for gone: see `ReaderNodes`.
+      new PeriodicTask(lease, () => this.#tendOpenRuns(), onFailure),
     ];
   }
 

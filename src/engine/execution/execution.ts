@@ -144,7 +144,7 @@ export class Execution implements Observer<AgentOutput>, Output {
     return this.#times.ended(this.#tokens, this.#failure, this.#trace?.span.ids);
   }
 
-  /** Resolves when the replay is over, also that of a cancelled run, which cleans up. */
+  /** Resolves when the replay is over. The agent of a cancelled run replays as well, and then cleans up. */
   async whenLive(): Promise<void> {
     while (this.replaying && (this.#isOpen || this.#cleansUp)) await this.#feed?.whenDelivered();
   }
